@@ -23,8 +23,6 @@ static const struct command commands[] = {
 	{NULL, NULL, NULL},
 };
 
-const char *argp_program_version = "hvsched " HVSCHED_VERSION;
-
 struct arguments {
 	const struct command *command; /* NULL: `help` was asked for */
 	int at;			       /* index of the subcommand in argv */
@@ -67,6 +65,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case '?':
 		print_help(stdout);
+		exit(EXIT_HELD);
+	case 'V':
+		puts("hvsched " HVSCHED_VERSION);
 		exit(EXIT_HELD);
 	case ARGP_KEY_ARG:
 		arguments->at = state->next - 1;
@@ -118,7 +119,8 @@ static int help_command(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"help", '?', NULL, 0, "Give this help list", -1},
+		{"help", '?', NULL, 0, "Give this help list", 0},
+		{"version", 'V', NULL, 0, "Print the program's version", 0},
 		{0},
 	};
 	static const struct argp argp = {.options = options, .parser = parse};

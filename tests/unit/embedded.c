@@ -43,7 +43,8 @@ static void the_iterator_visits_what_has_the_prefix(void **state)
 		all++;
 	for (size_t i = 0; i < 3; i++) {
 		while ((file = embedded_next(file, directories[i]))) {
-			assert_int_equal(strncmp(file->name, directories[i], strlen(directories[i])), 0);
+			assert_int_equal(
+				strncmp(file->name, directories[i], strlen(directories[i])), 0);
 			by_directory++;
 		}
 	}
