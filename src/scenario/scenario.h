@@ -15,6 +15,7 @@
 #ifndef HV_SCENARIO_SCENARIO_H
 #define HV_SCENARIO_SCENARIO_H
 
+#include <hvsched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,12 +23,12 @@
 
 #include "guest/program.h"
 
-#define SC_ONE		  (1 << 20) /* 1.0 of every ratio */
-#define SC_MAX_CPUS	  1024	    /* pCPU ids are below this; they may be sparse */
-#define SC_MAX_NODES	  64	    /* memory nodes of a host */
-#define SC_MAX_VMS	  1024	    /* VMs after expansion of `count` */
-#define SC_MAX_VCPUS	  4096	    /* vCPUs of one VM */
-#define SC_MAX_ALL_VCPUS  16384	    /* vCPUs of one scenario, domain 0 included */
+#define SC_ONE		  (1 << 20)    /* 1.0 of every ratio */
+#define SC_MAX_CPUS	  HV_MAX_PCPUS /* pCPU ids are below this; they may be sparse */
+#define SC_MAX_NODES	  64	       /* memory nodes of a host */
+#define SC_MAX_VMS	  1024	       /* VMs after expansion of `count` */
+#define SC_MAX_VCPUS	  4096	       /* vCPUs of one VM */
+#define SC_MAX_ALL_VCPUS  16384	       /* vCPUs of one scenario, domain 0 included */
 #define SC_MAX_VARIANTS	  64
 #define SC_MAX_SEEDS	  1000
 #define SC_MAX_CSTATES	  8
@@ -38,24 +39,11 @@
 
 /* --- CPU sets ------------------------------------------------------------------------------------- */
 
-/* A set of pCPU ids. Fixed size, so that it can be copied and compared as a value. */
-struct sc_cpuset {
-	uint64_t word[SC_MAX_CPUS / 64];
-};
+/* Sets of pCPU ids are engine masks, all HV_MASK_WORDS words of them valid. */
+#define SC_NW HV_MASK_WORDS
 
-void sc_cpuset_clear(struct sc_cpuset *s);
-void sc_cpuset_add(struct sc_cpuset *s, unsigned int cpu);
-void sc_cpuset_del(struct sc_cpuset *s, unsigned int cpu);
-bool sc_cpuset_has(const struct sc_cpuset *s, unsigned int cpu);
-bool sc_cpuset_equal(const struct sc_cpuset *a, const struct sc_cpuset *b);
-bool sc_cpuset_empty(const struct sc_cpuset *s);
-void sc_cpuset_and(struct sc_cpuset *s, const struct sc_cpuset *b);
-void sc_cpuset_or(struct sc_cpuset *s, const struct sc_cpuset *b);
-unsigned int sc_cpuset_count(const struct sc_cpuset *s);
-/* Lowest member >= from, or -1. Loop: for (c = sc_cpuset_next(s, 0); c >= 0; c = sc_cpuset_next(s, c + 1)) */
-int sc_cpuset_next(const struct sc_cpuset *s, unsigned int from);
 /* Writes "0-3,5" into buf (always terminated; "..." at the end if it does not fit). Returns buf. */
-char *sc_cpuset_format(const struct sc_cpuset *s, char *buf, size_t size);
+char *sc_mask_format(const struct hv_mask *m, char *buf, size_t size);
 
 /* --- Host ----------------------------------------------------------------------------------------- */
 
@@ -72,10 +60,11 @@ struct sc_topology {
 	const char *name; /* as the user named it: preset, "2x8x2", file, "this-host" */
 	struct sc_cpu *cpu;
 	unsigned int n_cpus, n_online;
+	unsigned int nr_ids; /* highest id + 1; equal to n_cpus unless ids are sparse */
 	unsigned int n_sockets, n_cores, n_nodes, n_llcs;
 	unsigned int threads_per_core; /* the largest of all cores */
-	struct sc_cpuset present, online;
-	struct sc_cpuset node_cpus[SC_MAX_NODES]; /* present pCPUs of each node */
+	struct hv_mask present, online;
+	struct hv_mask node_cpus[SC_MAX_NODES]; /* present pCPUs of each node */
 };
 
 /* Costs of hardware-model section 5, ns. The user's key is the name in lower or upper case without "c". */
@@ -177,12 +166,12 @@ struct sc_vm {
 	const char *group; /* "noise": the name in the file; equal to name if there is no `count` */
 	unsigned int index; /* number inside the group, from 0 */
 	bool dom0;
-	unsigned int vcpus, maxvcpus;  /* the first `vcpus` of `maxvcpus` start online */
-	unsigned int weight;	       /* 1..65535 */
-	unsigned int cap;	       /* % of one pCPU, 0 = none */
-	struct sc_cpuset *hard, *soft; /* [maxvcpus]; all present pCPUs if not restricted */
-	bool has_hard, has_soft;       /* the user (or dom0_nodes, dom0_vcpus_pin) restricted it */
-	int64_t memory;		       /* bytes */
+	unsigned int vcpus, maxvcpus; /* the first `vcpus` of `maxvcpus` start online */
+	unsigned int weight;	      /* 1..65535 */
+	unsigned int cap;	      /* % of one pCPU, 0 = none */
+	struct hv_mask *hard, *soft;  /* [maxvcpus]; all present pCPUs if not restricted */
+	bool has_hard, has_soft;      /* the user (or dom0_nodes, dom0_vcpus_pin) restricted it */
+	int64_t memory;		      /* bytes */
 	int64_t node_share[SC_MAX_NODES]; /* a(v,n) of hardware-model 3.3, 2^-20, sum SC_ONE */
 	int64_t start;			  /* virtual time at which the VM is created */
 	const struct program *program;	  /* never NULL; "idle" by default */
@@ -220,7 +209,7 @@ struct sc_op {
 	int vcpu; /* -1 = all */
 	bool set_weight, set_cap, set_hard, set_soft;
 	unsigned int weight, cap;
-	struct sc_cpuset hard, soft;
+	struct hv_mask hard, soft;
 	unsigned int vcpus;	   /* vcpu-set */
 	unsigned int ratelimit_us; /* sched pool */
 	int64_t time;		   /* overrun */
