@@ -1,0 +1,728 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hvsched: vCPU scheduling for virtualization hosts.
+ *
+ * This is the whole public interface of libhvsched. Part 1 is for the host (a hypervisor, a VMM,
+ * a simulator) that drives the engine; part 2 is for the author of a policy.
+ *
+ * The library is freestanding C11: it has no globals, does no I/O, never blocks and never calls
+ * libc beyond memcpy/memset. Everything hangs off one instance, struct hv_sys; a process may have
+ * many. All times are signed 64-bit nanoseconds. Errors are negative errno values (HV_E*).
+ *
+ * Ownership: what hv_*_create() returns belongs to the instance until the matching
+ * hv_*_destroy(). Pointers passed as arguments are only read during the call unless said otherwise.
+ *
+ * Vocabulary (Xen's): a *vCPU* belongs to a *domain*; a *unit* is what a policy schedules, g
+ * consecutive vCPUs of a domain; a *resource* is what a unit runs on, g pCPUs, named by its lowest
+ * pCPU, the *master*; a *cpupool* is a set of resources with one *policy instance*.
+ * With granularity "cpu" (g = 1) a unit is a vCPU and a resource is a pCPU.
+ */
+#ifndef HVSCHED_H
+#define HVSCHED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ------------------------------------------------------------------ numbers and names */
+
+/* Largest pCPU number + 1. Masks have this capacity; loops run over the words in use only. */
+#define HV_MAX_PCPUS 1024
+#define HV_MASK_WORDS (HV_MAX_PCPUS / 64)
+#define HV_NO_PCPU UINT32_MAX
+/* Largest number of vCPUs of one domain. */
+#define HV_MAX_VCPUS 8192
+
+/* Error numbers: the Linux/Xen values, spelled here because errno.h is not freestanding. */
+enum {
+	HV_EPERM = 1, HV_ENOENT = 2, HV_ESRCH = 3, HV_EAGAIN = 11, HV_ENOMEM = 12, HV_EBUSY = 16,
+	HV_EEXIST = 17, HV_ENODEV = 19, HV_EINVAL = 22, HV_ENOSPC = 28, HV_EOVERFLOW = 75,
+	HV_EOPNOTSUPP = 95, HV_EADDRINUSE = 98, HV_EADDRNOTAVAIL = 99,
+};
+
+typedef int64_t hv_time; /* ns */
+
+struct hv_sys;
+struct hv_sched;
+struct hv_pool;
+struct hv_domain;
+struct hv_vcpu;
+struct hv_unit;
+struct hv_resource;
+struct hv_policy;
+struct hv_timer;
+
+/* ------------------------------------------------------------------ pCPU masks */
+
+/*
+ * A set of pCPUs. Storage is fixed; every operation takes the number of words in use (nw), which
+ * is hv_mask_words(sys) everywhere in one instance. Words beyond nw are never read.
+ */
+struct hv_mask {
+	uint64_t w[HV_MASK_WORDS];
+};
+
+static inline void hv_mask_zero(struct hv_mask *m, unsigned nw)
+{
+	for (unsigned i = 0; i < nw; i++)
+		m->w[i] = 0;
+}
+
+static inline void hv_mask_set(struct hv_mask *m, unsigned c)
+{
+	m->w[c / 64] |= 1ULL << (c % 64);
+}
+
+static inline void hv_mask_clear(struct hv_mask *m, unsigned c)
+{
+	m->w[c / 64] &= ~(1ULL << (c % 64));
+}
+
+static inline bool hv_mask_test(const struct hv_mask *m, unsigned c)
+{
+	return (m->w[c / 64] >> (c % 64)) & 1;
+}
+
+/* First nr pCPUs set. */
+static inline void hv_mask_fill(struct hv_mask *m, unsigned nw, unsigned nr)
+{
+	for (unsigned i = 0; i < nw; i++) {
+		unsigned lo = i * 64;
+
+		m->w[i] = nr >= lo + 64 ? ~0ULL : nr > lo ? (1ULL << (nr - lo)) - 1 : 0;
+	}
+}
+
+static inline void hv_mask_copy(struct hv_mask *d, const struct hv_mask *a, unsigned nw)
+{
+	for (unsigned i = 0; i < nw; i++)
+		d->w[i] = a->w[i];
+}
+
+static inline void hv_mask_and(struct hv_mask *d, const struct hv_mask *a, const struct hv_mask *b,
+			       unsigned nw)
+{
+	for (unsigned i = 0; i < nw; i++)
+		d->w[i] = a->w[i] & b->w[i];
+}
+
+static inline void hv_mask_or(struct hv_mask *d, const struct hv_mask *a, const struct hv_mask *b,
+			      unsigned nw)
+{
+	for (unsigned i = 0; i < nw; i++)
+		d->w[i] = a->w[i] | b->w[i];
+}
+
+static inline void hv_mask_andnot(struct hv_mask *d, const struct hv_mask *a,
+				  const struct hv_mask *b, unsigned nw)
+{
+	for (unsigned i = 0; i < nw; i++)
+		d->w[i] = a->w[i] & ~b->w[i];
+}
+
+static inline bool hv_mask_empty(const struct hv_mask *m, unsigned nw)
+{
+	uint64_t any = 0;
+
+	for (unsigned i = 0; i < nw; i++)
+		any |= m->w[i];
+	return !any;
+}
+
+static inline bool hv_mask_intersects(const struct hv_mask *a, const struct hv_mask *b, unsigned nw)
+{
+	uint64_t any = 0;
+
+	for (unsigned i = 0; i < nw; i++)
+		any |= a->w[i] & b->w[i];
+	return any != 0;
+}
+
+/* a is a subset of b. */
+static inline bool hv_mask_subset(const struct hv_mask *a, const struct hv_mask *b, unsigned nw)
+{
+	uint64_t out = 0;
+
+	for (unsigned i = 0; i < nw; i++)
+		out |= a->w[i] & ~b->w[i];
+	return !out;
+}
+
+static inline bool hv_mask_equal(const struct hv_mask *a, const struct hv_mask *b, unsigned nw)
+{
+	uint64_t diff = 0;
+
+	for (unsigned i = 0; i < nw; i++)
+		diff |= a->w[i] ^ b->w[i];
+	return !diff;
+}
+
+static inline unsigned hv_mask_weight(const struct hv_mask *m, unsigned nw)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < nw; i++)
+		n += (unsigned)__builtin_popcountll(m->w[i]);
+	return n;
+}
+
+/* Lowest member >= from, or HV_NO_PCPU. */
+static inline unsigned hv_mask_next(const struct hv_mask *m, unsigned from, unsigned nw)
+{
+	unsigned i = from / 64;
+
+	if (i >= nw)
+		return HV_NO_PCPU;
+	uint64_t w = m->w[i] & (~0ULL << (from % 64));
+
+	while (!w) {
+		if (++i >= nw)
+			return HV_NO_PCPU;
+		w = m->w[i];
+	}
+	return i * 64 + (unsigned)__builtin_ctzll(w);
+}
+
+/* Lowest member, or HV_NO_PCPU when empty. */
+static inline unsigned hv_mask_first(const struct hv_mask *m, unsigned nw)
+{
+	return hv_mask_next(m, 0, nw);
+}
+
+/* Lowest member greater than c, else the lowest member, else HV_NO_PCPU (cyclic successor). */
+static inline unsigned hv_mask_after(const struct hv_mask *m, unsigned c, unsigned nw)
+{
+	unsigned n = hv_mask_next(m, c + 1, nw);
+
+	return n != HV_NO_PCPU ? n : hv_mask_first(m, nw);
+}
+
+#define hv_mask_for_each(c, m, nw)                                                                 \
+	for (unsigned c = hv_mask_first(m, nw); c != HV_NO_PCPU; c = hv_mask_next(m, c + 1, nw))
+
+/* ================================================================== part 1: the host */
+
+/* Events of a pCPU; the host keeps one pending bit per event and pCPU (core-scheduling 2.1). */
+enum {
+	HV_EVENT_SLAVE = 1u << 0,    /* join a decision under way; handled before SCHEDULE */
+	HV_EVENT_SCHEDULE = 1u << 1, /* a decision is wanted */
+};
+
+/*
+ * A timer of the engine or of a policy. The engine fills all but the host fields and sets expiry
+ * before it calls host->timer_arm(). Timers that are due together fire in the order
+ * (expiry, cls, number).
+ */
+enum hv_timer_class {
+	HV_TIMER_REPLENISH = 0,  /* number: domain id (credit2), 0 (rtds) */
+	HV_TIMER_ACCOUNTING = 1, /* credit */
+	HV_TIMER_TICK = 2,       /* credit; number: pCPU */
+	HV_TIMER_SCHEDULE = 3,   /* end of a slice; number: master pCPU */
+};
+
+struct hv_timer {
+	hv_time expiry;
+	uint8_t cls;
+	bool armed;
+	uint32_t number;
+	struct hv_sys *sys;
+	void (*fn)(struct hv_timer *t); /* called through hv_timer_fire() */
+	void *data;
+	uint64_t host[2]; /* for the host, e.g. its place in a heap; zero at first */
+};
+
+/* What happened; see enum hv_trace_kind for which fields are valid. */
+enum hv_trace_kind {
+	HV_TRACE_INSERT,   /* unit now managed by a policy; pcpu: where it was placed */
+	HV_TRACE_REMOVE,   /* unit no longer managed */
+	HV_TRACE_WAKE,     /* vcpu: became unblocked or came up; before the policy hears of it */
+	HV_TRACE_BLOCK,    /* vcpu: its guest blocked */
+	HV_TRACE_YIELD,    /* vcpu */
+	HV_TRACE_TICKLE,   /* pcpu: a policy asks that pCPU to reschedule */
+	HV_TRACE_RESET,    /* pcpu: credit2 reset the credits of its runqueue (a: runqueue id) */
+	HV_TRACE_RQMOVE,   /* unit: moved, or asked to move, from runqueue a to runqueue b */
+	HV_TRACE_SWITCH,   /* pcpu (master): prev is replaced by unit; a: slice in ns or -1 */
+	HV_TRACE_CONT,     /* pcpu (master): unit goes on; a: slice in ns or -1 */
+	HV_TRACE_SAVED,    /* pcpu: unit is off, its context saved */
+	HV_TRACE_ASSIGN,   /* unit: assigned resource changed from pCPU a to pCPU b */
+	HV_TRACE_RUNSTATE, /* vcpu: runstate changed from a to b (enum hv_runstate_kind) */
+	HV_TRACE_PAUSE,    /* vcpu: pause flags (a) or total pause count (b) changed */
+};
+
+struct hv_trace {
+	enum hv_trace_kind kind;
+	hv_time time;
+	uint32_t pcpu;
+	struct hv_unit *unit;
+	struct hv_unit *prev;
+	struct hv_vcpu *vcpu;
+	int64_t a, b;
+};
+
+/*
+ * What the engine needs of its host. ctx is passed back unchanged. Every function must be set
+ * unless it says "may be NULL". None may call back into the engine.
+ */
+struct hv_host {
+	hv_time (*now)(void *ctx);
+	/* pCPU that executes the present call; used for request latency and by policies that
+	 * remember what the executing pCPU did last. */
+	unsigned (*this_pcpu)(void *ctx);
+	/* Raise events (HV_EVENT_*) on a pCPU; raising what is pending already has no effect. */
+	void (*poke)(void *ctx, unsigned pcpu, unsigned events);
+	void (*timer_arm)(void *ctx, struct hv_timer *t);    /* (re)arm at t->expiry */
+	void (*timer_disarm)(void *ctx, struct hv_timer *t); /* only called when armed */
+	void *(*alloc)(void *ctx, size_t size);              /* aligned for any type; NULL = none */
+	void (*free)(void *ctx, void *p, size_t size);
+	void (*trace)(void *ctx, const struct hv_trace *ev); /* may be NULL */
+	/* Law broken: a bug in the engine or a policy. Must not return. */
+	void (*assert_failed)(void *ctx, const char *expr, const char *file, int line);
+};
+
+/*
+ * Shape of the machine. Arrays have nr_pcpus entries; core, socket and node numbers are unique in
+ * the whole machine (two pCPUs are siblings exactly if they have the same core number).
+ */
+struct hv_topology {
+	unsigned nr_pcpus; /* 1..HV_MAX_PCPUS; pCPUs are numbered 0..nr_pcpus-1 */
+	const uint32_t *core, *socket, *node;
+};
+
+enum hv_gran { HV_GRAN_CPU, HV_GRAN_CORE, HV_GRAN_SOCKET };
+
+/* Runstates, guest-visible numbering (core-scheduling 1.4). */
+enum hv_runstate_kind { HV_RUNNING, HV_RUNNABLE, HV_BLOCKED, HV_OFFLINE, HV_NR_RUNSTATES };
+
+struct hv_runstate {
+	enum hv_runstate_kind state;
+	hv_time since;                  /* entry time of state */
+	int64_t time[HV_NR_RUNSTATES];  /* ns in each state up to since */
+};
+
+/* ---- instance */
+
+/*
+ * policies: NULL-terminated table, normally hv_policies. topo is copied.
+ * All pCPUs are off line at first. Errors: -HV_EINVAL (bad topology, a policy that lacks a
+ * mandatory operation), -HV_ENOMEM.
+ */
+int hv_sys_create(const struct hv_host *host, void *ctx, const struct hv_topology *topo,
+		  const struct hv_policy *const *policies, struct hv_sys **out);
+/* Frees everything that is left, domains and pools included. */
+void hv_sys_destroy(struct hv_sys *sys);
+
+/* All policies of libhvsched, NULL-terminated (src/policy/policies.c). */
+extern const struct hv_policy *const hv_policies[];
+
+/*
+ * Set a boot parameter by its Xen command-line name before pools are created; it holds for every
+ * policy that has a parameter of that name. Returns 0, 1 when the value was out of range and
+ * has been corrected as Xen does, -HV_ENOENT unknown name, -HV_EINVAL not a value of this kind
+ * (the old value stays).
+ */
+int hv_param_set(struct hv_sys *sys, const char *name, const char *value);
+/* Value in force (for HV_PARAM_CHOICE the index of the choice). -HV_ENOENT. */
+int hv_param_get(const struct hv_sys *sys, const char *name, int64_t *value);
+
+static inline unsigned hv_topology_words(unsigned nr_pcpus)
+{
+	return (nr_pcpus + 63) / 64;
+}
+unsigned hv_mask_words(const struct hv_sys *sys);
+
+/*
+ * Walk the whole state. 0, or -HV_EINVAL with a description of the first broken law in out.
+ * core-scheduling 2.9 (I1..I9) and every policy's own laws.
+ */
+struct hv_violation {
+	const char *law;  /* static text */
+	uint32_t pcpu;    /* HV_NO_PCPU if none */
+	int32_t domain, unit; /* -1 if none */
+};
+int hv_check(struct hv_sys *sys, struct hv_violation *out);
+
+/* ---- pCPUs and pools */
+
+/* Bring a pCPU up: it is then free, under the idle policy. -HV_EEXIST, -HV_EINVAL, -HV_ENOMEM. */
+int hv_pcpu_up(struct hv_sys *sys, unsigned pcpu);
+
+/*
+ * Create an empty pool. id >= 0, or -1 for the next free one. -HV_EEXIST, -HV_ENOENT (no such
+ * policy), -HV_ENOMEM, -HV_EOPNOTSUPP (granularity not available).
+ */
+int hv_pool_create(struct hv_sys *sys, int id, const char *policy, enum hv_gran gran,
+		   struct hv_pool **out);
+/* -HV_EBUSY while it has pCPUs or domains. */
+int hv_pool_destroy(struct hv_pool *pool);
+/* Add the whole resource that holds this pCPU; it must be up and free (-HV_ENODEV). -HV_ENOMEM.
+ * Raises SCHEDULE on the resource's master. */
+int hv_pool_add_pcpu(struct hv_pool *pool, unsigned pcpu);
+struct hv_pool *hv_pool_find(struct hv_sys *sys, int id);
+struct hv_sched *hv_pool_sched(struct hv_pool *pool);
+
+/* ---- domains and vCPUs */
+
+/* max_vcpus 1..HV_MAX_VCPUS. The domain has no vCPU yet. -HV_EEXIST, -HV_ENODEV (pool is empty),
+ * -HV_EINVAL, -HV_ENOMEM. */
+int hv_domain_create(struct hv_pool *pool, int id, unsigned max_vcpus, struct hv_domain **out);
+/* All vCPUs must be off their pCPUs (else -HV_EBUSY; hv_domain_pause() first and let the pCPUs
+ * handle their events). Destroys vCPUs in descending order, then the domain. */
+int hv_domain_destroy(struct hv_domain *d);
+struct hv_domain *hv_domain_find(struct hv_sys *sys, int id);
+/*
+ * Create the next vCPU (ids ascend), down at first. hard and soft may be NULL (all): affinity is
+ * final before the policy places the unit (core-scheduling 3.1). host is the host's own pointer.
+ * -HV_ENOSPC (max_vcpus reached), -HV_EINVAL (hard affinity misses the pool), -HV_ENOMEM.
+ */
+int hv_vcpu_create(struct hv_domain *d, void *host, const struct hv_mask *hard,
+		   const struct hv_mask *soft, struct hv_vcpu **out);
+
+/* Bring on line or take off line ("down" flag). Idempotent. */
+void hv_vcpu_up(struct hv_vcpu *v);
+void hv_vcpu_down(struct hv_vcpu *v);
+/* Clear "blocked" and wake. No effect on a vCPU that is not blocked (returns false). */
+bool hv_wake(struct hv_vcpu *v);
+/* The running vCPU blocks. If pending(arg) says an event is deliverable, nothing happens and the
+ * result is false. pending may be NULL. */
+bool hv_block(struct hv_vcpu *v, bool (*pending)(void *arg), void *arg);
+/* The running vCPU yields. */
+void hv_yield(struct hv_vcpu *v);
+/* Counted. -HV_EOVERFLOW beyond 255 / -HV_EINVAL below 0. */
+int hv_pause(struct hv_vcpu *v);
+int hv_unpause(struct hv_vcpu *v);
+int hv_domain_pause(struct hv_domain *d);
+int hv_domain_unpause(struct hv_domain *d);
+
+/* Set hard and/or soft affinity (NULL = leave) of the vCPU's whole unit. -HV_EINVAL when the hard
+ * mask misses the pool. The unit is asked to pick a resource anew even when nothing changed. */
+int hv_affinity_set(struct hv_vcpu *v, const struct hv_mask *hard, const struct hv_mask *soft);
+
+/* Snapshot; the open interval up to now is added to the current state. */
+void hv_runstate_get(const struct hv_vcpu *v, struct hv_runstate *out);
+/* ns for which the pCPU's idle vCPU has run. */
+int64_t hv_pcpu_idle_time(struct hv_sys *sys, unsigned pcpu);
+
+/* ---- parameters of domains, units and instances, changed at run time */
+
+struct hv_domain_params {
+	uint32_t weight; /* 1..65535; 0 on set = leave */
+	uint32_t cap;    /* percent of one pCPU (per unit member), 0 = none */
+};
+
+struct hv_sched_params {
+	uint32_t ratelimit_us; /* 0, or 100..500000 */
+	uint32_t tslice_ms;    /* credit */
+	uint32_t migration_delay_us; /* credit */
+};
+
+/* -HV_EOPNOTSUPP when the policy has none; -HV_EINVAL out of range. */
+int hv_domain_params_get(struct hv_domain *d, struct hv_domain_params *p);
+int hv_domain_params_set(struct hv_domain *d, const struct hv_domain_params *p);
+int hv_sched_params_get(struct hv_pool *pool, struct hv_sched_params *p);
+int hv_sched_params_set(struct hv_pool *pool, const struct hv_sched_params *p);
+
+/* ---- the schedule path (core-scheduling 2) */
+
+enum hv_next_kind {
+	HV_KEEP,   /* go on with what is loaded */
+	HV_SWITCH, /* save `from`, load `to`, then call hv_saved() */
+	HV_AGAIN,  /* waiting for siblings: call hv_event() again with events = 0 */
+};
+
+struct hv_next {
+	enum hv_next_kind kind;
+	struct hv_vcpu *from, *to; /* idle vCPUs included; equal when kind != HV_SWITCH */
+};
+
+/* Handle pending events of a pCPU; the host has cleared its pending bits. */
+struct hv_next hv_event(struct hv_sys *sys, unsigned pcpu, unsigned events);
+/* The context of `from` of the last HV_SWITCH on this pCPU is saved. HV_KEEP: enter `to` now;
+ * HV_AGAIN: siblings have not saved yet. */
+enum hv_next_kind hv_saved(struct hv_sys *sys, unsigned pcpu);
+/* The timer fires (t->armed is cleared). */
+void hv_timer_fire(struct hv_timer *t);
+/* Work for the idle context of this pCPU is wanted (tasklet), or is done. */
+void hv_work(struct hv_sys *sys, unsigned pcpu, bool pending);
+
+/* ---- observation */
+
+struct hv_vcpu *hv_pcpu_loaded(struct hv_sys *sys, unsigned pcpu);
+
+/* Named state values of a unit as its policy sees them (credit, load, budget, ...). */
+#define HV_MAX_STATE 8
+struct hv_state {
+	unsigned nr;
+	struct {
+		const char *name; /* static text */
+		int64_t value;
+	} v[HV_MAX_STATE];
+};
+void hv_unit_state(const struct hv_unit *u, struct hv_state *out);
+
+/* The index-th runqueue of a pool's policy in list order; -HV_ENOENT past the end or none. */
+struct hv_runqueue_info {
+	int id;
+	struct hv_mask pcpus;
+	unsigned nr_queued, nr_load;
+	int64_t load, balance_load; /* fixed point, 2^load_shift = one busy unit */
+	unsigned load_shift;
+	uint32_t max_weight;
+};
+int hv_runqueue_info(struct hv_pool *pool, unsigned index, struct hv_runqueue_info *out);
+
+/* ================================================================== part 2: policies */
+
+/*
+ * Locks. A policy names the lock that guards a resource (switch_sched). In a single-threaded host a
+ * lock is an ownership record; access to guarded state asserts that it is held
+ * (core-scheduling 5).
+ */
+struct hv_lock {
+	uint32_t holder; /* executing pCPU + 1, 0 = free */
+	uint32_t rank;   /* order of creation; two schedule locks are taken in ascending rank */
+};
+void hv_lock_init(struct hv_sys *sys, struct hv_lock *l);
+void hv_lock_acquire(struct hv_sys *sys, struct hv_lock *l);
+bool hv_lock_try(struct hv_sys *sys, struct hv_lock *l);
+void hv_lock_release(struct hv_sys *sys, struct hv_lock *l);
+static inline bool hv_lock_held(const struct hv_lock *l)
+{
+	return l->holder != 0;
+}
+
+/* Pause flags of a vCPU (core-scheduling 1.4). */
+enum {
+	HV_PF_BLOCKED = 1u << 0,
+	HV_PF_DOWN = 1u << 1,
+	HV_PF_MIGRATING = 1u << 2,
+	HV_PF_PARKED = 1u << 3,
+};
+
+struct hv_vcpu {
+	struct hv_domain *domain;
+	struct hv_unit *unit;
+	void *host;
+	uint32_t id;
+	uint32_t pcpu; /* assigned pCPU */
+	uint32_t pause_flags;
+	uint32_t pause_count;
+	bool idle;
+	bool is_running; /* loaded, or chosen to be loaded, and not yet saved off */
+	bool force_switch;
+	enum hv_runstate_kind new_state; /* chosen for the next switch */
+	struct hv_runstate runstate;
+};
+
+/*
+ * What a policy schedules. Fields are the engine's; a policy reads them under the schedule lock,
+ * and writes only priv's target, next/next_time of the outgoing unit and migrated of the chosen.
+ */
+struct hv_unit {
+	struct hv_sys *sys;
+	struct hv_domain *domain; /* NULL for idle units */
+	struct hv_vcpu *vcpu;     /* first member; member k is domain->vcpus[id + k] */
+	struct hv_resource *res;  /* assigned resource, never NULL once created */
+	struct hv_unit *link;     /* next unit of the domain, ascending id */
+	void *priv;               /* policy data */
+	uint32_t id;              /* id of the first vCPU */
+	uint32_t nr_vcpus;
+	bool idle;
+	bool is_running;          /* from switch-in until its context is saved */
+	bool soft_counts;         /* hard is not a subset of soft, and soft meets hard */
+	bool migrated;            /* output of do_schedule: it last ran on another resource */
+	hv_time state_entry;      /* time of last switch in or out */
+	struct hv_unit *next;     /* output of do_schedule, in the outgoing unit */
+	hv_time next_time;        /* slice, < 0 = none */
+	uint32_t enter, leave;    /* rendezvous counters, g > 1 */
+	uint32_t runstate_count[HV_NR_RUNSTATES];
+	struct hv_mask hard, soft;
+};
+
+struct hv_resource {
+	struct hv_sys *sys;
+	struct hv_sched *sched;   /* policy instance; the idle policy's while free */
+	struct hv_pool *pool;     /* NULL while free */
+	struct hv_lock *lock;     /* lock in force */
+	struct hv_lock own_lock;
+	struct hv_unit *curr;     /* current unit */
+	struct hv_unit *prev;     /* being switched away from, NULL = no switch in flight */
+	struct hv_unit *idle;
+	void *priv;               /* policy data */
+	uint32_t master, g;
+	struct hv_mask pcpus;
+	struct hv_timer timer;    /* end of the slice */
+};
+
+struct hv_pool {
+	struct hv_sys *sys;
+	struct hv_sched *sched;
+	struct hv_pool *link;     /* next pool, ascending id */
+	int id;
+	enum hv_gran gran;
+	uint32_t g;
+	uint32_t nr_domains;
+	struct hv_mask cpu_valid; /* all pCPUs of the pool */
+	struct hv_mask res_valid; /* masters only; what a policy looks at */
+};
+
+/* One policy's state for one pool. */
+struct hv_sched {
+	const struct hv_policy *policy;
+	struct hv_sys *sys;
+	struct hv_pool *pool;     /* NULL for the idle policy's instance */
+	void *priv;
+	const int64_t *params;    /* boot parameters, indexed as in policy->params */
+	unsigned nw;              /* mask words in use */
+};
+
+struct hv_domain {
+	struct hv_sys *sys;
+	struct hv_pool *pool;
+	struct hv_domain *link;   /* next domain of the instance, ascending id */
+	struct hv_unit *units;    /* ascending unit id, through link */
+	struct hv_vcpu **vcpus;   /* max_vcpus entries, NULL beyond nr_vcpus */
+	void *priv;               /* policy data, may be NULL */
+	int id;
+	uint32_t max_vcpus, nr_vcpus;
+	uint32_t pause_count;
+};
+
+enum hv_param_kind {
+	HV_PARAM_INT,    /* decimal integer */
+	HV_PARAM_BOOL,   /* Xen's words: 1/0, yes/no, on/off, true/false, enable/disable */
+	HV_PARAM_CHOICE, /* one of choices; anything else is an error and the old value stays */
+};
+
+/* A boot parameter, by its name on the Xen command line. */
+struct hv_param_desc {
+	const char *name, *unit, *help;
+	enum hv_param_kind kind;
+	int64_t def;
+	int64_t min, max;                   /* range of the kind; outside: fix(value) */
+	int64_t (*fix)(int64_t value);      /* correction on set, NULL = store as is */
+	const char *const *choices;         /* NULL-terminated */
+};
+
+/*
+ * What a policy implements (core-scheduling 1.3). "Locked": the schedule lock of the unit's (or
+ * the named) resource is held on entry. Operations marked * are mandatory. A policy sees masters
+ * and units only; res_valid is the set of pCPUs it may use.
+ */
+struct hv_policy {
+	const char *name;
+	const struct hv_param_desc *params;
+	unsigned nr_params;
+
+	int (*init)(struct hv_sched *s);    /* * 0 or negative errno */
+	void (*deinit)(struct hv_sched *s); /* * */
+
+	/* *out may stay NULL ("need nothing"); free accepts NULL. */
+	int (*alloc_domain)(struct hv_sched *s, struct hv_domain *d, void **out);
+	void (*free_domain)(struct hv_sched *s, struct hv_domain *d, void *priv);
+	/* Also for idle units (u->idle, domdata NULL). u->res is the provisional resource. */
+	int (*alloc_unit)(struct hv_sched *s, struct hv_unit *u, void *domdata, void **out); /* * */
+	void (*free_unit)(struct hv_sched *s, void *priv);                                  /* * */
+	int (*alloc_pcpu)(struct hv_sched *s, unsigned pcpu, void **out);
+	void (*free_pcpu)(struct hv_sched *s, void *priv, unsigned pcpu);
+	/* Attach a resource; old lock held. Install idle_priv as idle unit data, register the pCPU,
+	 * return the lock that guards this resource from now on. */
+	struct hv_lock *(*switch_sched)(struct hv_sched *s, struct hv_resource *r, void *pcpu_priv,
+					void *idle_priv); /* * */
+	/* Detach; the resource belongs to the idle policy already. */
+	void (*deinit_pcpu)(struct hv_sched *s, void *priv, unsigned pcpu);
+
+	/* Not locked. insert: choose a resource (set u->res through hv_unit_assign()), queue the unit
+	 * if it is runnable and not running. */
+	void (*insert_unit)(struct hv_sched *s, struct hv_unit *u);
+	void (*remove_unit)(struct hv_sched *s, struct hv_unit *u);
+	void (*sleep)(struct hv_sched *s, struct hv_unit *u); /* locked */
+	void (*wake)(struct hv_sched *s, struct hv_unit *u);  /* locked; idempotent */
+	void (*yield)(struct hv_sched *s, struct hv_unit *u); /* locked */
+	/* Locked. prev is r->curr. Sets prev->next (never NULL), prev->next_time; assigns the chosen
+	 * unit to r. tasklet: the idle unit must be chosen. */
+	void (*do_schedule)(struct hv_sched *s, struct hv_resource *r, struct hv_unit *prev,
+			    hv_time now, bool tasklet); /* * */
+	/* Not locked; also for idle units. */
+	void (*context_saved)(struct hv_sched *s, struct hv_unit *u);
+	/* Locked. A resource whose master is in res_valid and in the unit's hard mask. */
+	struct hv_resource *(*pick_resource)(struct hv_sched *s, struct hv_unit *u); /* * */
+	/* Locks of both resources held. Absent = hv_unit_assign() only. */
+	void (*migrate)(struct hv_sched *s, struct hv_unit *u, unsigned pcpu);
+	/* Locked; before the masks change; either may be NULL. */
+	void (*adjust_affinity)(struct hv_sched *s, struct hv_unit *u, const struct hv_mask *hard,
+				const struct hv_mask *soft);
+	/* Not locked. */
+	int (*domain_params)(struct hv_sched *s, struct hv_domain *d, struct hv_domain_params *p,
+			     bool set);
+	int (*sched_params)(struct hv_sched *s, struct hv_sched_params *p, bool set);
+
+	void (*unit_state)(const struct hv_sched *s, const struct hv_unit *u, struct hv_state *out);
+	int (*runqueue_info)(const struct hv_sched *s, unsigned index, struct hv_runqueue_info *out);
+	/* The policy's laws; 0 or -HV_EINVAL. */
+	int (*check)(const struct hv_sched *s, struct hv_violation *out);
+};
+
+/* ---- services for policies */
+
+hv_time hv_now(const struct hv_sys *sys);
+unsigned hv_this_pcpu(const struct hv_sys *sys);
+void *hv_alloc(struct hv_sys *sys, size_t size); /* zeroed; NULL = out of memory */
+void hv_free(struct hv_sys *sys, void *p, size_t size);
+
+/* Resource that holds this pCPU; never NULL for a pCPU that is up. */
+struct hv_resource *hv_resource_of(const struct hv_sys *sys, unsigned pcpu);
+/* Topology: masks of the whole machine (off line pCPUs included), valid as long as sys. */
+const struct hv_topology *hv_topology(const struct hv_sys *sys);
+const struct hv_mask *hv_core_mask(const struct hv_sys *sys, unsigned pcpu);
+const struct hv_mask *hv_socket_mask(const struct hv_sys *sys, unsigned pcpu);
+const struct hv_mask *hv_online_mask(const struct hv_sys *sys);
+
+/* Assign a unit to a resource (member k gets its k-th pCPU). Locked. */
+void hv_unit_assign(struct hv_unit *u, struct hv_resource *r);
+/* Some member is runnable (no pause flag, no pause count); idle units always are. Pure. */
+bool hv_unit_runnable(const struct hv_unit *u);
+/* The same, and each member's new_state is fixed for the coming switch. Call it on the unit that
+ * do_schedule returns, within the same decision. */
+bool hv_unit_runnable_state(struct hv_unit *u);
+/* Masters of the pCPUs that the unit's pool may use. */
+static inline const struct hv_mask *hv_unit_valid(const struct hv_sched *s)
+{
+	return &s->pool->res_valid;
+}
+/* The soft step is worth doing: soft_counts, and the pool is not a subset of soft. */
+bool hv_unit_has_soft(const struct hv_sched *s, const struct hv_unit *u);
+/* Soft step: soft AND hard, or hard if that is empty; hard step: hard. */
+void hv_unit_step_mask(const struct hv_sched *s, const struct hv_unit *u, bool soft,
+		       struct hv_mask *out);
+/* Ask a pCPU (master) to reschedule, as a policy: traced, then poked. */
+void hv_tickle(struct hv_sched *s, unsigned pcpu);
+/* Ask without a trace record of its own (used where Xen raises the request silently). */
+void hv_request(struct hv_sched *s, unsigned pcpu);
+/* Set or clear a pause flag on every member without sleep or wake (parking, migration marks). */
+void hv_unit_set_flag(struct hv_unit *u, uint32_t flag);
+void hv_unit_clear_flag(struct hv_unit *u, uint32_t flag);
+/* First steps of a migration that the policy wants for a unit which runs elsewhere; the core
+ * finishes it when the unit's context is saved (core-scheduling 3.5). */
+void hv_timer_init(struct hv_timer *t, struct hv_sys *sys, enum hv_timer_class cls, uint32_t number,
+		   void (*fn)(struct hv_timer *t), void *data);
+void hv_timer_set(struct hv_timer *t, hv_time expiry);
+void hv_timer_stop(struct hv_timer *t); /* no effect when not armed */
+void hv_trace_emit(struct hv_sys *sys, const struct hv_trace *ev);
+
+/* Assertion that stays in every build; reports through host->assert_failed. */
+void hv_assert_failed(const struct hv_sys *sys, const char *expr, const char *file, int line);
+#define HV_ASSERT(sys, expr)                                                                       \
+	do {                                                                                       \
+		if (__builtin_expect(!(expr), 0))                                                  \
+			hv_assert_failed(sys, #expr, __FILE__, __LINE__);                          \
+	} while (0)
+/* Costly ones: only with HV_DEBUG. */
+#ifdef HV_DEBUG
+#define HV_DEBUG_ASSERT(sys, expr) HV_ASSERT(sys, expr)
+#else
+#define HV_DEBUG_ASSERT(sys, expr)                                                                 \
+	do {                                                                                       \
+	} while (0)
+#endif
+
+#endif /* HVSCHED_H */
