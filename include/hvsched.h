@@ -717,7 +717,7 @@ void hv_assert_failed(const struct hv_sys *sys, const char *expr, const char *fi
 			hv_assert_failed(sys, #expr, __FILE__, __LINE__);                          \
 	} while (0)
 /* Costly ones: only with HV_DEBUG. */
-#ifdef HV_DEBUG
+#if defined(HV_DEBUG) && HV_DEBUG
 #define HV_DEBUG_ASSERT(sys, expr) HV_ASSERT(sys, expr)
 #else
 #define HV_DEBUG_ASSERT(sys, expr)                                                                 \
