@@ -1,0 +1,69 @@
+# The front door: each target first installs what is missing (scripts/setup), then meson does the work.
+#
+#   build/        what users run: optimized, without the whole-state check after every operation
+#   build-asan/   the same with AddressSanitizer, UndefinedBehaviorSanitizer and all debug checks
+#   build-clang/  built by clang
+
+MESON_TEST = meson test --no-rebuild --print-errorlogs
+HVSCHED = build/src/cli/hvsched
+export UBSAN_OPTIONS ?= halt_on_error=1:print_stacktrace=1
+
+.PHONY: help build run test sanitize clang bench format format-check clean
+
+help:
+	@echo 'make run        build, then the main job: a published experiment and a what-if'
+	@echo 'make test       build, then every test'
+	@echo 'make sanitize   every test under ASan and UBSan, with all debug checks'
+	@echo 'make clang      every test, built by clang'
+	@echo 'make bench      the timed programs'
+	@echo 'make format     lay out the sources with clang-format (format-check: only look)'
+	@echo 'make build      build/src/cli/hvsched'
+	@echo 'make clean      remove the build directories'
+
+build: build/build.ninja
+	ninja -C build
+
+build/build.ninja:
+	scripts/setup
+	meson setup build -Dbuildtype=debugoptimized -Ddebug_checks=false
+
+run: build
+	$(HVSCHED) experiment credit2-runqueue
+	$(HVSCHED) run scenarios/teaching/runqueue-what-if.yaml
+
+test: build
+	$(MESON_TEST) -C build
+
+sanitize: build-asan/build.ninja
+	ninja -C build-asan
+	$(MESON_TEST) -C build-asan --timeout-multiplier 4
+
+build-asan/build.ninja:
+	scripts/setup
+	meson setup build-asan -Dbuildtype=debugoptimized -Ddebug_checks=true \
+		-Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all
+
+clang: build-clang/build.ninja
+	ninja -C build-clang
+	$(MESON_TEST) -C build-clang
+
+build-clang/build.ninja:
+	scripts/setup build clang
+	CC=clang meson setup build-clang -Dbuildtype=debugoptimized -Ddebug_checks=true
+
+bench: build
+	scripts/setup bench
+	meson test -C build --no-rebuild --benchmark --verbose --num-processes 1
+
+SOURCES = find include src tests bench -name '*.[ch]'
+
+format:
+	scripts/setup format
+	$(SOURCES) | xargs clang-format -i
+
+format-check:
+	scripts/setup format
+	$(SOURCES) | xargs clang-format --dry-run -Werror
+
+clean:
+	rm -rf build build-asan build-clang
