@@ -506,6 +506,7 @@ struct hv_vcpu {
 	uint32_t pcpu; /* assigned pCPU */
 	uint32_t pause_flags;
 	uint32_t pause_count;
+	uint32_t observer; /* the host's number for it, e.g. of its statistics; 0 at first */
 	bool idle;
 	bool is_running; /* loaded, or chosen to be loaded, and not yet saved off */
 	bool force_switch;
