@@ -174,8 +174,8 @@ struct sc_vm {
 	int64_t memory;		      /* bytes */
 	int64_t node_share[SC_MAX_NODES]; /* a(v,n) of hardware-model 3.3, 2^-20, sum SC_ONE */
 	int64_t start;			  /* virtual time at which the VM is created */
-	const struct program *program;	  /* never NULL; "idle" by default */
-	const struct program *background; /* domain 0 only, may be NULL */
+	const struct workload *program; /* never NULL; "idle" by default */
+	const struct workload *background; /* domain 0 only, may be NULL */
 	const char *workload;		  /* name of the workload, for printing */
 	int line;			  /* of the VM in the file */
 };
