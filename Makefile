@@ -4,7 +4,8 @@
 #   build-asan/   the same with AddressSanitizer, UndefinedBehaviorSanitizer and all debug checks
 #   build-clang/  built by clang
 
-MESON_TEST = meson test --no-rebuild --print-errorlogs
+# $(call run_tests,DIRECTORY,MORE ARGUMENTS): meson's summary, then what the failed tests said
+run_tests = meson test -C $(1) --no-rebuild $(2) || { scripts/count-tests --failures $(1); exit 1; }
 HVSCHED = build/src/cli/hvsched
 export UBSAN_OPTIONS ?= halt_on_error=1:print_stacktrace=1
 
@@ -32,11 +33,11 @@ run: build
 	$(HVSCHED) run scenarios/teaching/runqueue-what-if.yaml
 
 test: build
-	$(MESON_TEST) -C build
+	$(call run_tests,build)
 
 sanitize: build-asan/build.ninja
 	ninja -C build-asan
-	$(MESON_TEST) -C build-asan --timeout-multiplier 4
+	$(call run_tests,build-asan,--timeout-multiplier 4)
 
 build-asan/build.ninja:
 	scripts/setup
@@ -45,7 +46,7 @@ build-asan/build.ninja:
 
 clang: build-clang/build.ninja
 	ninja -C build-clang
-	$(MESON_TEST) -C build-clang
+	$(call run_tests,build-clang)
 
 build-clang/build.ninja:
 	scripts/setup build clang
