@@ -2,8 +2,8 @@
  * What the subcommands of the program share: their entry points and the exit codes.
  *
  * A subcommand NAME is one file cmd_NAME.c with one function cmd_NAME(), a line here and one in the
- * table of main.c. It gets its own argv, whose argv[0] is "hvsched NAME" for its messages, parses the
- * rest with argp and returns one of the exit codes.
+ * table of main.c. It gets its own argv, whose argv[0] is "hvsched NAME" for its messages, parses
+ * the rest with argp and returns one of the exit codes.
  */
 #ifndef HVSCHED_CLI_CLI_H
 #define HVSCHED_CLI_CLI_H
