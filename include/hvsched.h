@@ -489,6 +489,14 @@ static inline bool hv_lock_held(const struct hv_lock *l)
 {
 	return l->holder != 0;
 }
+/* The executing pCPU holds it. */
+bool hv_lock_mine(const struct hv_sys *sys, const struct hv_lock *l);
+/*
+ * Acquire the schedule lock in force, through the resource's lock pointer with re-check; returns
+ * the lock object, which is what must be released even if the pointer changes meanwhile.
+ */
+struct hv_lock *hv_resource_lock(struct hv_resource *r);
+struct hv_lock *hv_unit_lock(struct hv_unit *u);
 
 /* Pause flags of a vCPU (core-scheduling 1.4). */
 enum {
@@ -499,7 +507,7 @@ enum {
 };
 
 struct hv_vcpu {
-	struct hv_domain *domain;
+	struct hv_domain *domain; /* NULL for idle vCPUs */
 	struct hv_unit *unit;
 	void *host;
 	uint32_t id;
@@ -511,6 +519,7 @@ struct hv_vcpu {
 	bool is_running; /* loaded, or chosen to be loaded, and not yet saved off */
 	bool force_switch;
 	enum hv_runstate_kind new_state; /* chosen for the next switch */
+	hv_time birth;                   /* sum of runstate.time[] == runstate.since - birth */
 	struct hv_runstate runstate;
 };
 
@@ -699,15 +708,21 @@ void hv_unit_step_mask(const struct hv_sched *s, const struct hv_unit *u, bool s
 void hv_tickle(struct hv_sched *s, unsigned pcpu);
 /* Ask without a trace record of its own (used where Xen raises the request silently). */
 void hv_request(struct hv_sched *s, unsigned pcpu);
-/* Set or clear a pause flag on every member without sleep or wake (parking, migration marks). */
+/*
+ * Set or clear a pause flag on every member without calling sleep or wake (parking, migration
+ * marks). Locked. HV_PF_MIGRATING on a running unit makes the engine finish a migration when the
+ * unit's context is saved (core-scheduling 3.5): pick_resource, migrate, wake.
+ */
 void hv_unit_set_flag(struct hv_unit *u, uint32_t flag);
 void hv_unit_clear_flag(struct hv_unit *u, uint32_t flag);
-/* First steps of a migration that the policy wants for a unit which runs elsewhere; the core
- * finishes it when the unit's context is saved (core-scheduling 3.5). */
+/*
+ * Timers. hv_timer_set() on an armed timer moves it; hv_timer_stop() has no effect when not armed.
+ */
 void hv_timer_init(struct hv_timer *t, struct hv_sys *sys, enum hv_timer_class cls, uint32_t number,
 		   void (*fn)(struct hv_timer *t), void *data);
 void hv_timer_set(struct hv_timer *t, hv_time expiry);
-void hv_timer_stop(struct hv_timer *t); /* no effect when not armed */
+void hv_timer_stop(struct hv_timer *t);
+/* Send a record to the host; its time is filled in here. */
 void hv_trace_emit(struct hv_sys *sys, const struct hv_trace *ev);
 
 /* Assertion that stays in every build; reports through host->assert_failed. */
@@ -717,7 +732,7 @@ void hv_assert_failed(const struct hv_sys *sys, const char *expr, const char *fi
 		if (__builtin_expect(!(expr), 0))                                                  \
 			hv_assert_failed(sys, #expr, __FILE__, __LINE__);                          \
 	} while (0)
-/* Costly ones: only with HV_DEBUG. */
+/* Costly ones: only with HV_DEBUG=1, where hv_check() also follows every public operation. */
 #if defined(HV_DEBUG) && HV_DEBUG
 #define HV_DEBUG_ASSERT(sys, expr) HV_ASSERT(sys, expr)
 #else
