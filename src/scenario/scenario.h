@@ -64,7 +64,9 @@ struct sc_topology {
 	unsigned int n_sockets, n_cores, n_nodes, n_llcs;
 	unsigned int threads_per_core; /* the largest of all cores */
 	struct hv_mask present, online;
+	unsigned int node_id[SC_MAX_NODES];	/* the number that users give a node; ascending */
 	struct hv_mask node_cpus[SC_MAX_NODES]; /* present pCPUs of each node */
+	int64_t l2_bytes, llc_bytes;		/* told by hwloc; 0 = not told */
 };
 
 /* Costs of hardware-model section 5, ns. The user's key is the name in lower or upper case without "c". */
@@ -172,12 +174,12 @@ struct sc_vm {
 	struct hv_mask *hard, *soft;  /* [maxvcpus]; all present pCPUs if not restricted */
 	bool has_hard, has_soft;      /* the user (or dom0_nodes, dom0_vcpus_pin) restricted it */
 	int64_t memory;		      /* bytes */
-	int64_t node_share[SC_MAX_NODES]; /* a(v,n) of hardware-model 3.3, 2^-20, sum SC_ONE */
-	int64_t start;			  /* virtual time at which the VM is created */
-	const struct workload *program; /* never NULL; "idle" by default */
+	int64_t node_share[SC_MAX_NODES];  /* a(v,n) of hardware-model 3.3, 2^-20, sum SC_ONE */
+	int64_t start;			   /* virtual time at which the VM is created */
+	const struct workload *program;	   /* never NULL; "idle" by default */
 	const struct workload *background; /* domain 0 only, may be NULL */
-	const char *workload;		  /* name of the workload, for printing */
-	int line;			  /* of the VM in the file */
+	const char *workload;		   /* name of the workload, for printing */
+	int line;			   /* of the VM in the file */
 };
 
 /* --- Run and timeline ----------------------------------------------------------------------------- */
