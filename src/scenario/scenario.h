@@ -174,12 +174,11 @@ struct sc_vm {
 	struct hv_mask *hard, *soft;  /* [maxvcpus]; all present pCPUs if not restricted */
 	bool has_hard, has_soft;      /* the user (or dom0_nodes, dom0_vcpus_pin) restricted it */
 	int64_t memory;		      /* bytes */
-	int64_t node_share[SC_MAX_NODES];  /* a(v,n) of hardware-model 3.3, 2^-20, sum SC_ONE */
-	int64_t start;			   /* virtual time at which the VM is created */
-	const struct workload *program;	   /* never NULL; "idle" by default */
-	const struct workload *background; /* domain 0 only, may be NULL */
-	const char *workload;		   /* name of the workload, for printing */
-	int line;			   /* of the VM in the file */
+	int64_t node_share[SC_MAX_NODES]; /* a(v,n) of hardware-model 3.3, 2^-20, sum SC_ONE */
+	int64_t start;			  /* virtual time at which the VM is created */
+	/* What it runs; never NULL, an idle one by default. Domain 0's background is part of it. */
+	const struct workload *workload;
+	int line; /* of the VM in the file */
 };
 
 /* --- Run and timeline ----------------------------------------------------------------------------- */
