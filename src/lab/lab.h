@@ -32,16 +32,16 @@ struct lab_options {
 /* What one VM did in the window. Times in ns. */
 struct lab_vm {
 	uint32_t nr_vcpus;
-	struct observe_sum sum;	     /* over its vCPUs */
-	struct observe_sum *vcpu;    /* [nr_vcpus], by vCPU id */
-	int64_t wake_p50, wake_p99, wake_p999, wake_max;    /* wake-to-run delay */
+	struct observe_sum sum;				     /* over its vCPUs */
+	struct observe_sum *vcpu;			     /* [nr_vcpus], by vCPU id */
+	int64_t wake_p50, wake_p99, wake_p999, wake_max;     /* wake-to-run delay */
 	int64_t ready_p50, ready_p99, ready_p999, ready_max; /* ready time of each wait */
-	bool has_elapsed;	     /* at least one run of its workload was completed */
-	int64_t elapsed;	     /* mean over completed runs */
+	bool has_elapsed; /* at least one run of its workload was completed */
+	int64_t elapsed;  /* mean over completed runs */
 	uint64_t runs;
 	bool has_rate;
-	uint64_t counted;	     /* what OP_COUNT counted in the window */
-	int64_t user, system;	     /* by the guest's tick accounting */
+	uint64_t counted;     /* what OP_COUNT counted in the window */
+	int64_t user, system; /* by the guest's tick accounting */
 };
 
 struct lab_cpu {
@@ -91,7 +91,7 @@ int lab_arrangement(const struct scenario *s, struct lab_runqueue **out, uint32_
  * Value of a metric (the table of sc_metrics()) in base units: number, ns or per cent. vm is the
  * index of the VM when ref->scope is SC_SCOPE_VM. 0, or -ENODATA when this run has no such value.
  */
-int lab_value(const struct scenario *s, const struct lab_result *r, const struct sc_ref *ref, int vm,
-	      double *value);
+int lab_value(const struct scenario *s, const struct lab_result *r, const struct sc_ref *ref,
+	      int vm, double *value);
 
 #endif
