@@ -103,14 +103,16 @@ struct semaphore_desc {
 };
 
 /*
- * A ring of `slots` items between tasks, of one VM or of two. Putting into an empty ring whose
- * receiver sleeps sends an event, taking from a full ring whose sender sleeps too; a busy side is
- * polled. vm != NULL: the channel `name` of that VM's workload, and the other fields are unused.
+ * A ring of `slots` items between tasks, of one VM or of two. A side that finds it empty or full polls
+ * for `poll` ns and then sleeps; the other side sends an event only to a sleeper (workloads section
+ * 3.5: a busy side is polled). vm != NULL: the channel `name` of that VM's workloads, and the other
+ * fields are unused.
  */
 struct channel_desc {
 	const char *name;
 	const char *vm;
 	uint32_t slots;
+	int64_t poll;
 };
 
 /*
