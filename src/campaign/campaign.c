@@ -235,26 +235,3 @@ int campaign_value(void *ctx, unsigned variant, unsigned seed, const struct sc_r
 
 	return r ? lab_value(variant_of(c, variant), r, ref, vm, value) : -ENODATA;
 }
-
-struct campaign_range campaign_range(const struct campaign *c, unsigned variant,
-				     const struct sc_ref *ref, int vm)
-{
-	struct campaign_range range = {0};
-	double sum = 0;
-
-	for (unsigned seed = 0; seed < c->n_seeds; seed++) {
-		double value;
-
-		if (campaign_value((void *)c, variant, seed, ref, vm, &value) != 0)
-			continue;
-		if (!range.n || value < range.min)
-			range.min = value;
-		if (!range.n || value > range.max)
-			range.max = value;
-		sum += value;
-		range.n++;
-	}
-	if (range.n)
-		range.mean = sum / range.n;
-	return range;
-}

@@ -40,15 +40,6 @@ const struct lab_result *campaign_result(const struct campaign *c, unsigned vari
 /* The worst status of all runs, and the run that has it. LAB_DONE when there is none. */
 enum lab_status campaign_status(const struct campaign *c, const struct lab_result **worst);
 
-/* Mean and range of a value over the seeds of a variant. */
-struct campaign_range {
-	unsigned n; /* seeds that have a value; 0: the other fields are not set */
-	double mean, min, max;
-};
-
-struct campaign_range campaign_range(const struct campaign *c, unsigned variant,
-				     const struct sc_ref *ref, int vm);
-
 /* Value of a reference in one run, for sc_expect_eval(); ctx is the struct campaign. */
 int campaign_value(void *ctx, unsigned variant, unsigned seed, const struct sc_ref *ref, int vm,
 		   double *value);
