@@ -34,6 +34,7 @@
 struct mc_machine;
 struct mc_vcpu;
 struct mc_vm;
+struct observe;
 
 /* ------------------------------------------------------------------ parameters (lab fills) */
 
@@ -97,7 +98,7 @@ struct mc_params {
 	unsigned nr_curve; /* loaded-latency curve, rho ascending from 0 */
 	int64_t curve_rho[MC_MAX_CURVE], curve_stretch[MC_MAX_CURVE];
 	struct mc_costs cost;
-	int64_t stall_limit; /* a vCPU runnable and not run for longer is a stall; 0 = off */
+	int64_t stall_limit; /* a vCPU ready and not run for longer is a stall; 0 = off */
 };
 
 /* Defaults of the hardware model (class H0/H1: 2 x 4 x 2 Nehalem); topology pointers stay NULL. */
@@ -144,8 +145,8 @@ struct mc_vm {
 /* Where a vCPU is for the machine. */
 enum mc_place {
 	MC_OFF,	     /* not on a pCPU: waits, blocked or off line */
-	MC_ENTERING, /* being switched in, or its hypervisor work goes first: no guest code runs */
-	MC_GUEST,    /* runs; its work advances */
+	MC_ENTERING, /* being switched in; dispatched() has not been called yet */
+	MC_GUEST,    /* on its pCPU: its work advances once its hypervisor charges are paid */
 };
 
 /*
@@ -154,14 +155,15 @@ enum mc_place {
  * have been told to halt or yield; otherwise the run stops with a broken law.
  */
 struct mc_guest_ops {
-	/* The current work is finished; the vCPU runs. Its kind is MC_NONE now. */
+	/* The current work is finished; the vCPU runs. Its kind is MC_NONE now, its class is kept. */
 	void (*work_done)(struct mc_vcpu *mv);
 	/* Virtual interrupts are delivered: the vCPU runs (or has just been entered). bits: all that were
 	 * pending, cleared now. The current work is settled and stays in force unless replaced. */
 	void (*interrupt)(struct mc_vcpu *mv, uint32_t bits);
 	/* The vCPU runs on a pCPU from now on (its switch and entry are paid); called before interrupt().
-	 * Its previous work goes on unless replaced; kind is MC_NONE at the very first time, or when it
-	 * had halted or yielded. May be NULL only if vCPUs never have MC_NONE at entry. */
+	 * Its previous work goes on unless replaced; kind is MC_NONE at the very first time, when it had
+	 * halted, or when it yielded without work. After mc_yield() it is called even if the policy lets
+	 * the vCPU go on. Not called for a vCPU that was preempted on its way into mc_halt(). */
 	void (*dispatched)(struct mc_vcpu *mv);
 	/* It has been taken off its pCPU (preempted, blocked, paused). Its work is settled. May be NULL. */
 	void (*descheduled)(struct mc_vcpu *mv);
@@ -172,7 +174,7 @@ struct mc_event {
 	hv_time time;
 	uint64_t order; /* class, entity, sequence */
 	uint32_t pos;	/* in the heap + 1, 0 = not queued */
-	uint32_t what;
+	uint32_t what;	/* whose it is */
 };
 
 struct mc_vcpu {
@@ -192,20 +194,22 @@ struct mc_vcpu {
 	uint32_t pcpu;	  /* where it runs or ran last, HV_NO_PCPU = never */
 	uint32_t pending; /* virtual interrupts that wait for delivery */
 	/* Private to the machine. */
-	hv_time start; /* left is as of this time */
-	int64_t pace;  /* P, wall per nominal, 2^-20; includes the cold factor */
+	bool fresh;	   /* its cache debt is to be found when it next computes */
+	bool deliver;	   /* pending interrupts may be delivered: none is still on its way */
+	uint8_t leaving;   /* enum mc_leaving: it halts or yields once its charges are paid */
+	hv_time start;	   /* work and ledger are settled up to here */
+	hv_time run_from;  /* running, not yet reported to the ledger from here */
+	int64_t run_ns[6]; /* the split of run_from..start, by enum observe_time */
+	int64_t pace;	   /* P, wall per nominal, 2^-20; includes the cold factor */
 	int64_t loss_smt, loss_cold, loss_memory; /* shares of the loss, in units of P */
 	int64_t charge[3];	     /* ns to pay before further guest work, by enum mc_charge */
 	int64_t debt;		     /* D, ns */
-	int64_t demand;		     /* of memory bandwidth, bytes/s, as counted in its nodes */
-	int64_t run_since;	     /* entry to the core, for F */
+	hv_time entered;	     /* on this core since, for F */
 	int64_t snap_core, snap_llc; /* F_c, F_s when it left */
 	uint32_t last_core, last_llc;
-	uint8_t leaving;       /* the guest halts or yields once its charges are paid */
-	uint8_t category;      /* of the ledger, while not running */
-	bool deliver;	       /* an interrupt is under way: deliver when the charges are paid */
-	hv_time waiting_since; /* runnable, not running; -1 otherwise */
-	struct mc_event irq;   /* arrival of a guest IPI */
+	hv_time idle_since; /* waits while an idle pCPU could run it, since; -1 = no */
+	struct mc_vcpu *wait_next, **wait_prev; /* list of the waiting */
+	struct mc_event irq;			/* arrival of a guest IPI */
 };
 
 /* ---- guest calls. mv is any vCPU of the VM unless said otherwise. */
@@ -214,6 +218,7 @@ hv_time mc_now(const struct mc_machine *m);
 const struct mc_params *mc_params(const struct mc_machine *m);
 uint64_t mc_seed(const struct mc_machine *m);
 
+/* It is on a pCPU and its guest knows (dispatched() was called). */
 static inline bool mc_running(const struct mc_vcpu *mv)
 {
 	return mv->place == MC_GUEST;
@@ -289,7 +294,7 @@ struct mc_fault {
 	char text[256];
 };
 
-/* Optional tap for the lab: every trace record of the engine after the machine has seen it. */
+/* Optional tap for the lab: every trace record of the engine, after observe and machine. */
 typedef void (*mc_trace_fn)(void *ctx, const struct hv_trace *ev);
 
 /*
@@ -304,12 +309,15 @@ struct mc_config {
 	const char *policy;
 	enum hv_gran gran;
 	int (*set)(void *ctx, struct hv_sys *sys);
-	mc_trace_fn trace; /* may be NULL */
+	struct observe *observe; /* may be NULL: nothing is observed */
+	mc_trace_fn trace;	 /* may be NULL */
 	void *ctx;
 };
 int mc_create(const struct mc_config *cfg, struct mc_machine **out);
 void mc_destroy(struct mc_machine *m);
 
+/* The fault that stopped the machine, or NULL. */
+const struct mc_fault *mc_fault(const struct mc_machine *m);
 struct hv_sys *mc_sys(struct mc_machine *m);
 struct hv_pool *mc_pool(struct mc_machine *m);
 
@@ -329,6 +337,12 @@ int mc_vcpu_create(struct mc_vm *vm, const struct hv_mask *hard, const struct hv
  */
 void mc_vm_destroy(struct mc_vm *vm);
 
+/*
+ * Call fn(ctx) so that a failed assertion of the engine becomes a fault, as in mc_run_until(). For what
+ * the lab does with the engine outside of callbacks. NULL = no fault.
+ */
+const struct mc_fault *mc_guard(struct mc_machine *m, void (*fn)(void *ctx), void *ctx);
+
 /* Run all events up to and including time `until`, or until mc_stop() or a fault. Then now == until. */
 const struct mc_fault *mc_run_until(struct mc_machine *m, hv_time until); /* NULL = no fault */
 void mc_stop(struct mc_machine *m); /* from a callback: mc_run_until() returns after this event */
@@ -341,17 +355,10 @@ void mc_fail(struct mc_machine *m, enum mc_fault_kind kind, const char *fmt, ...
 struct mc_counters {
 	uint64_t events;			/* of the queue */
 	uint64_t wakes, blocks, passes, timers; /* their sum: scheduling events */
-	uint64_t switches;			/* to another vCPU, idle included */
-	uint64_t migrations;			/* a vCPU entered on another pCPU than before */
-	uint64_t tickles;			/* asked for by policies */
-	uint64_t wasted;       /* passes asked for by a tickle that kept what was loaded */
-	uint64_t ipis;	       /* pokes that crossed pCPUs */
-	int64_t idle_runnable; /* ns x pCPUs idle while a vCPU that may run there waited */
+	uint64_t switches;			/* to another vCPU, idle ones included */
+	uint64_t ipis;				/* pokes that crossed pCPUs */
+	int64_t lock_wait;			/* ns waited for run-queue locks */
 };
 const struct mc_counters *mc_counters(const struct mc_machine *m);
-
-struct mc_vcpu_counters {
-	uint64_t dispatches, migrations, wakes, preemptions;
-};
 
 #endif
