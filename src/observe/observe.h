@@ -6,7 +6,8 @@
  * Laws (observe_check() verifies them, all in integer ns):
  *   1. Each vCPU's categories sum to the time from the start of the window (or its birth) to now.
  *      The six running ones come from the machine (observe_run()), the time they must fill comes
- *      from the engine's runstates; neither is derived from the other.
+ *      from the engine's trace; neither is derived from the other. Running and blocked time also
+ *      agree with what the engine itself accounts to the runstates (core-scheduling section 1.4).
  *   2. Each pCPU's categories sum to the time since the start of the window.
  *   3. Guest time is one quantity: over the whole machine, the vCPUs' running time outside the
  *      hypervisor equals the pCPUs' time in guest mode.
@@ -74,7 +75,7 @@ struct observe;
 
 struct observe_config {
 	const struct hv_topology *topology; /* copied */
-	hv_time start;			    /* time of the first record, normally 0 */
+	hv_time start;			    /* no record is earlier; >= 0, normally 0 */
 	bool hash;			    /* hash the records although there is no log */
 	const char *log_path;		    /* NULL = no event log; made anew */
 	const char *scenario;		    /* for the log's header; may be NULL */
@@ -83,7 +84,7 @@ struct observe_config {
 };
 
 /*
- * *out is set only on success. -HV_EINVAL topology; -HV_ENOMEM; any other negative errno: the log
+ * *out is set only on success. -HV_EINVAL topology or start; -HV_ENOMEM; any other negative errno: the log
  * could not be made.
  */
 int observe_create(const struct observe_config *config, struct observe **out);
@@ -155,7 +156,7 @@ bool observe_check(struct observe *o, hv_time t, struct observe_violation *out);
 
 struct observe_stall {
 	uint32_t vcpu; /* number of the record, 0 = nobody has waited */
-	hv_time since, lasted;
+	hv_time since, lasted; /* begin and length of its longest wait */
 };
 /*
  * Longest time in which a vCPU was ready (queue, core scheduling or migration; not cap) without
@@ -184,11 +185,13 @@ struct observe_vcpu {
 	int64_t ns[OBSERVE_NR_TIMES];
 	struct observe_counts counts;
 	int64_t max_wake;  /* longest wake-to-run delay */
-	int64_t max_ready; /* longest time ready without running (cap not counted) */
+	int64_t max_ready; /* longest time ready without running (cap not counted)... */
+	hv_time max_ready_since; /* ...and when it began */
 	int64_t max_wait;  /* longest time from wanting to run until running, cap included */
 	int64_t idle_runnable; /* waited while a pCPU that it may use was idle */
 
 	/* the ledger's own state */
+	const struct hv_vcpu *engine; /* NULL when gone */
 	enum hv_runstate_kind runstate;
 	enum observe_time waiting;  /* category when not running */
 	bool paused, parked, migrating, core_wait;
@@ -197,6 +200,7 @@ struct observe_vcpu {
 	hv_time settled;	    /* running time is reported up to here */
 	hv_time stopped;	    /* end of the last stretch of running */
 	int64_t ran;		    /* running time of the window by the runstates */
+	int64_t engine_ran, engine_blocked; /* the engine's own totals at the start of the window */
 	hv_time wake_at;	    /* wake not yet answered by running, or -1 */
 	hv_time wait_since;	    /* start of the present wait, or -1 */
 	hv_time ready_since;	    /* the same, begun anew when a cap wait ends; or -1 */
