@@ -1,0 +1,296 @@
+/*
+ * The engine's host in a replay: clock, requests, timers, memory, and the lines that its trace makes.
+ *
+ * Requests (docs/conformance.md, "Time and order"): one flag and due time for each pCPU; a request for the
+ * executing pCPU is due now, one for another pCPU after the latency.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conform/world_state.h"
+
+static hv_time host_now(void *ctx)
+{
+	return ((struct world *)ctx)->now;
+}
+
+static unsigned host_this_pcpu(void *ctx)
+{
+	return ((struct world *)ctx)->cpu;
+}
+
+static void host_poke(void *ctx, unsigned pcpu, unsigned events)
+{
+	struct world *w = ctx;
+	hv_time due = pcpu == w->cpu ? w->now : w->now + w->s->ipi;
+
+	assert(pcpu < w->s->nr_pcpus);
+	/* Only resources of several pCPUs have slaves. */
+	if (events != HV_EVENT_SCHEDULE)
+		world_stop(w, REPLAY_BROKEN, "events %#x were raised on pCPU %u", events, pcpu);
+	if (!due_queued(&w->requests, pcpu) || due < due_time(&w->requests, pcpu))
+		due_set(&w->requests, pcpu, due, w->raised++);
+}
+
+/* --- timers ----------------------------------------------------------------------------------- */
+
+/* A place for one more timer; host[0] of a timer is its place + 1 while it is armed. */
+static uint32_t timer_place(struct world *w)
+{
+	uint32_t slots = w->timers.slots;
+
+	if (w->nr_free_places == 0) {
+		uint32_t more = slots ? 2 * slots : 64;
+		struct hv_timer **timer = realloc(w->timer, more * sizeof(struct hv_timer *));
+		uint32_t *places = realloc(w->free_place, more * sizeof(*places));
+
+		if (timer)
+			w->timer = timer;
+		if (places)
+			w->free_place = places;
+		if (!timer || !places || due_reserve(&w->timers, more))
+			world_stop(w, REPLAY_NO_MEMORY, "out of memory");
+		for (uint32_t place = more; place-- > slots;)
+			w->free_place[w->nr_free_places++] = place;
+	}
+	return w->free_place[--w->nr_free_places];
+}
+
+static void host_timer_arm(void *ctx, struct hv_timer *t)
+{
+	struct world *w = ctx;
+
+	if (!t->host[0]) {
+		uint32_t place = timer_place(w);
+
+		w->timer[place] = t;
+		t->host[0] = place + 1;
+	}
+	due_set(&w->timers, (uint32_t)t->host[0] - 1, t->expiry,
+		(uint64_t)t->cls << 32 | t->number);
+}
+
+static void host_timer_disarm(void *ctx, struct hv_timer *t)
+{
+	struct world *w = ctx;
+	uint32_t place = (uint32_t)t->host[0] - 1;
+
+	assert(t->host[0] && w->timer[place] == t);
+	due_drop(&w->timers, place);
+	w->free_place[w->nr_free_places++] = place;
+	w->timer[place] = NULL;
+	t->host[0] = 0;
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static void *host_alloc(void *ctx, size_t size)
+{
+	struct world *w = ctx;
+	struct world_block *b = malloc(sizeof(*b) + size);
+
+	if (!b)
+		return NULL;
+	b->prev = NULL;
+	b->next = w->blocks;
+	if (b->next)
+		b->next->prev = b;
+	w->blocks = b;
+	return b + 1;
+}
+
+static void host_free(void *ctx, void *p, size_t size)
+{
+	struct world *w = ctx;
+	struct world_block *b = (struct world_block *)p - 1;
+
+	(void)size;
+	if (!p)
+		return;
+	if (b->prev)
+		b->prev->next = b->next;
+	else
+		w->blocks = b->next;
+	if (b->next)
+		b->next->prev = b->prev;
+	free(b);
+}
+
+void world_free_blocks(struct world *w)
+{
+	while (w->blocks)
+		host_free(w, w->blocks + 1, 0);
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+/*
+ * Which values of a unit's state stand in a record, in this order, by policy. Other values that a
+ * policy shows are not recorded.
+ */
+static const struct {
+	const char *sched;
+	const char *pass[4];  /* in switch and cont lines */
+	const char *total[4]; /* in total lines */
+} recorded_state[] = {
+	{"credit2", {"credit"}, {"credit", "load"}},
+	{"credit", {"pri", "credit"}, {"pri", "credit"}},
+	{"rtds", {"dl", "budget", "level"}, {"dl", "budget", "level"}},
+};
+
+void world_record_state(struct world *w, const struct hv_unit *u, bool total, const char *prefix)
+{
+	struct hv_state state = {0};
+	const char *const *names = NULL;
+
+	if (u->idle)
+		return;
+	for (size_t i = 0; i < sizeof(recorded_state) / sizeof(recorded_state[0]); i++) {
+		if (strcmp(recorded_state[i].sched, w->s->sched) == 0)
+			names = total ? recorded_state[i].total : recorded_state[i].pass;
+	}
+	if (!names)
+		return;
+	hv_unit_state(u, &state);
+	for (unsigned n = 0; n < 4 && names[n]; n++) {
+		unsigned i = 0;
+		char name[16] = "";
+
+		while (i < state.nr && strcmp(state.v[i].name, names[n]) != 0)
+			i++;
+		if (i == state.nr)
+			world_stop(w, REPLAY_BROKEN, "the policy does not show its value '%s'",
+				   names[n]);
+		assert(strlen(prefix) + strlen(names[n]) < sizeof(name));
+		strcat(strcat(name, prefix), names[n]);
+		record_int(w->out, name, state.v[i].value);
+	}
+}
+
+void world_record_runqueues(struct world *w, bool load)
+{
+	struct hv_runqueue_info info;
+
+	for (unsigned i = 0; hv_runqueue_info(w->pool, i, &info) == 0; i++) {
+		record_begin(w->out, w->now, load ? "rqload" : "runqueue");
+		record_int(w->out, "id", info.id);
+		if (load) {
+			record_int(w->out, "avgload", info.load);
+			record_int(w->out, "b_avgload", info.balance_load);
+			record_int(w->out, "max_weight", info.max_weight);
+		} else {
+			record_pcpus(w->out, "cpus", &info.pcpus, hv_mask_words(w->sys));
+		}
+		record_end(w->out);
+	}
+}
+
+static void put_unit(struct world *w, const char *name, const struct hv_unit *u)
+{
+	if (u->idle)
+		record_text(w->out, name, "idle");
+	else
+		record_vcpu(w->out, name, u->domain->id, u->id);
+}
+
+/* A switch or cont line: what the pass chose, and the states after the decision. */
+static void trace_pass(struct world *w, const struct hv_trace *ev)
+{
+	bool other = ev->kind == HV_TRACE_SWITCH;
+
+	record_begin(w->out, w->now, other ? "switch" : "cont");
+	record_int(w->out, "cpu", ev->pcpu);
+	if (other)
+		put_unit(w, "prev", ev->prev);
+	put_unit(w, "unit", ev->unit);
+	record_int(w->out, "slice", ev->a);
+	world_record_state(w, ev->unit, false, "");
+	if (other)
+		world_record_state(w, ev->prev, false, "p");
+	record_end(w->out);
+}
+
+/* Remembers where a unit was when its assigned pCPU changes for the first time in an operation. */
+static void trace_assign(struct world *w, const struct hv_trace *ev)
+{
+	struct world_vcpu *g = ev->unit->idle ? NULL : ev->unit->vcpu->host;
+
+	if (!g || !g->inserted || g->moved)
+		return;
+	assert(w->nr_moved < w->s->nr_vcpus);
+	g->moved = true;
+	g->from = (uint32_t)ev->a;
+	w->moved[w->nr_moved++] = g;
+}
+
+static void trace_insert(struct world *w, const struct hv_trace *ev)
+{
+	struct world_vcpu *g = ev->unit->vcpu->host;
+
+	record_begin(w->out, w->now, "insert");
+	put_unit(w, "unit", ev->unit);
+	record_int(w->out, "cpu", ev->pcpu);
+	record_end(w->out);
+	g->inserted = true;
+}
+
+static void host_trace(void *ctx, const struct hv_trace *ev)
+{
+	struct world *w = ctx;
+
+	if (!w->recording)
+		return;
+	switch (ev->kind) {
+	case HV_TRACE_SWITCH:
+	case HV_TRACE_CONT:
+		trace_pass(w, ev);
+		break;
+	case HV_TRACE_TICKLE:
+		record_begin(w->out, w->now, "tickle");
+		record_int(w->out, "cpu", ev->pcpu);
+		if (due_queued(&w->requests, ev->pcpu))
+			record_int(w->out, "dup", 1);
+		record_end(w->out);
+		break;
+	case HV_TRACE_RESET:
+		record_begin(w->out, w->now, "reset");
+		record_int(w->out, "cpu", ev->pcpu);
+		record_end(w->out);
+		break;
+	case HV_TRACE_RQMOVE:
+		record_begin(w->out, w->now, "rqmove");
+		put_unit(w, "unit", ev->unit);
+		record_int(w->out, "from", ev->a);
+		record_int(w->out, "to", ev->b);
+		record_end(w->out);
+		break;
+	case HV_TRACE_ASSIGN:
+		trace_assign(w, ev);
+		break;
+	case HV_TRACE_INSERT:
+		trace_insert(w, ev);
+		break;
+	default: /* wake, block and yield lines are the world's; the rest is not recorded */
+		break;
+	}
+}
+
+static void host_assert_failed(void *ctx, const char *expr, const char *file, int line)
+{
+	const char *base = strrchr(file, '/');
+
+	world_stop(ctx, REPLAY_BROKEN, "%s:%d: %s", base ? base + 1 : file, line, expr);
+}
+
+const struct hv_host world_host = {
+	.now = host_now,
+	.this_pcpu = host_this_pcpu,
+	.poke = host_poke,
+	.timer_arm = host_timer_arm,
+	.timer_disarm = host_timer_disarm,
+	.alloc = host_alloc,
+	.free = host_free,
+	.trace = host_trace,
+	.assert_failed = host_assert_failed,
+};

@@ -1,0 +1,169 @@
+/*
+ * Executes script lines, and wakes vCPUs as scripts and guests do. Policy parameters that the policy does
+ * not have are ignored, as Xen's generic layer does; a value that it refuses makes an error line.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "conform/world_state.h"
+
+static void put_vcpu_line(struct world *w, const char *event, const struct world_vcpu *g)
+{
+	record_begin(w->out, w->now, event);
+	record_vcpu(w->out, "unit", g->domain, g->id);
+	record_end(w->out);
+}
+
+void world_wake(struct world *w, struct world_vcpu *g)
+{
+	if (!(g->v->pause_flags & (HV_PF_DOWN | HV_PF_BLOCKED)))
+		return;
+	put_vcpu_line(w, "wake", g);
+	guest_woken(w, g);
+	/* When both flags are set only the second call finds the vCPU runnable: one wake. */
+	hv_vcpu_up(g->v);
+	hv_wake(g->v);
+}
+
+/* A refused change of parameters or affinity. */
+static void put_error(struct world *w, int rc)
+{
+	if (rc == 0 || rc == -HV_EOPNOTSUPP)
+		return;
+	if (rc == -HV_ENOMEM)
+		world_stop(w, REPLAY_NO_MEMORY, "out of memory");
+	record_begin(w->out, w->now, "error");
+	record_int(w->out, "rc", rc);
+	record_end(w->out);
+}
+
+/* Reads both parameters, replaces one, writes both back. */
+static void set_params(struct world *w, struct hv_domain *d, const unsigned *weight,
+		       const unsigned *cap)
+{
+	struct hv_domain_params params = {0};
+	int rc = hv_domain_params_get(d, &params);
+
+	if (weight)
+		params.weight = *weight;
+	if (cap)
+		params.cap = *cap;
+	put_error(w, rc ? rc : hv_domain_params_set(d, &params));
+}
+
+static void set_ratelimit(struct world *w, unsigned us)
+{
+	struct hv_sched_params params = {0};
+	int rc = hv_sched_params_get(w->pool, &params);
+
+	params.ratelimit_us = us;
+	put_error(w, rc ? rc : hv_sched_params_set(w->pool, &params));
+}
+
+static void create_domain(struct world *w, const struct script_line *l)
+{
+	const struct script_domain *sd = &w->s->domain[l->domain];
+	struct hv_domain *d;
+	int rc = hv_domain_create(w->pool, sd->id, sd->vcpus, &d);
+
+	for (unsigned i = 0; !rc && i < sd->vcpus; i++) {
+		struct world_vcpu *g = &w->vcpu[sd->first + i];
+
+		g->domain = sd->id;
+		g->id = i;
+		g->on = HV_NO_PCPU;
+		g->rest = REST_INFINITE;
+		rc = hv_vcpu_create(d, g, NULL, NULL, &g->v);
+	}
+	if (rc == -HV_ENOMEM)
+		world_stop(w, REPLAY_NO_MEMORY, "out of memory");
+	if (rc)
+		world_stop(w, REPLAY_BROKEN, "domain %d was refused with error %d", sd->id, rc);
+	w->domain[l->domain] = d;
+	if (l->create.has_weight || l->create.has_cap)
+		set_params(w, d, l->create.has_weight ? &l->create.weight : NULL,
+			   l->create.has_cap ? &l->create.cap : NULL);
+}
+
+/* block and yield execute where the vCPU runs; they have no effect when it does not run. */
+static void stop_running(struct world *w, struct world_vcpu *g, enum script_op op)
+{
+	if (g->on == HV_NO_PCPU)
+		return;
+	w->cpu = g->on;
+	if (op == SCRIPT_YIELD) {
+		put_vcpu_line(w, "yield", g);
+		hv_yield(g->v);
+		return;
+	}
+	put_vcpu_line(w, "block", g);
+	due_drop(&w->actions, g->on);
+	guest_stop(w, g);
+	hv_block(g->v, NULL, NULL);
+}
+
+/* A line about one vCPU. */
+static void vcpu_line(struct world *w, const struct script_line *l)
+{
+	struct world_vcpu *g = &w->vcpu[l->vcpu];
+
+	assert(g->v);
+	switch (l->op) {
+	case SCRIPT_BEHAVE:
+		guest_behave(w, g, &l->behaviour);
+		break;
+	case SCRIPT_WAKE:
+		world_wake(w, g);
+		break;
+	case SCRIPT_BLOCK:
+	case SCRIPT_YIELD:
+		stop_running(w, g, l->op);
+		break;
+	case SCRIPT_PAUSE:
+		if (hv_pause(g->v))
+			world_stop(w, REPLAY_REFUSED, "the pause count is at its limit");
+		break;
+	case SCRIPT_UNPAUSE:
+		/* Lowering a count of zero has no effect. */
+		hv_unpause(g->v);
+		break;
+	case SCRIPT_DOWN:
+		guest_stop(w, g);
+		hv_vcpu_down(g->v);
+		break;
+	case SCRIPT_HARD:
+		put_error(w, hv_affinity_set(g->v, &l->pcpus, NULL));
+		break;
+	case SCRIPT_SOFT:
+		put_error(w, hv_affinity_set(g->v, NULL, &l->pcpus));
+		break;
+	default:
+		assert(!"a line about a vCPU");
+	}
+}
+
+void world_script_line(struct world *w, const struct script_line *l)
+{
+	switch (l->op) {
+	case SCRIPT_DOMAIN:
+		create_domain(w, l);
+		break;
+	case SCRIPT_WEIGHT:
+		set_params(w, w->domain[l->domain], &l->value, NULL);
+		break;
+	case SCRIPT_CAP:
+		set_params(w, w->domain[l->domain], NULL, &l->value);
+		break;
+	case SCRIPT_RATELIMIT:
+		set_ratelimit(w, l->value);
+		break;
+	case SCRIPT_RTDS:
+	case SCRIPT_ARINC:
+	case SCRIPT_ARINC_GET:
+		/* Reached only with a policy of that name: boot refuses a policy that is missing. */
+		world_stop(w, REPLAY_REFUSED, "policy '%s' has no interface for this command here",
+			   w->s->sched);
+	default:
+		vcpu_line(w, l);
+	}
+}

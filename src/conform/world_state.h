@@ -1,0 +1,113 @@
+/*
+ * The state of a replay, shared by the files world*.c only.
+ *
+ * Laws: loaded[p] is the guest vCPU that runs on pCPU p (NULL: idle) and its `on` is p; `actions`
+ * holds pCPU p exactly if that guest has a finite rest of CPU time and is not blocked; `wakes` holds
+ * a vCPU exactly if an automatic wake is coming.
+ */
+#ifndef HV_CONFORM_WORLD_STATE_H
+#define HV_CONFORM_WORLD_STATE_H
+
+#include <setjmp.h>
+
+#include "conform/due.h"
+#include "conform/world.h"
+
+/* CPU time that is left, for a guest that never stops by itself. */
+#define REST_INFINITE INT64_MAX
+
+struct world_vcpu {
+	struct hv_vcpu *v; /* NULL: not created yet */
+	int domain;	   /* id */
+	unsigned id;
+	struct script_behaviour behaviour;
+	uint64_t random; /* state of its splitmix64 generator */
+	hv_time rest;	 /* `remaining`: CPU time until the guest's next action */
+	hv_time started; /* when it was switched in, or yielded by itself */
+	hv_time loaded;	 /* when it was switched in */
+	hv_time run;	 /* total CPU time up to the last switch out */
+	int64_t switches;
+	uint32_t on; /* pCPU where it runs, HV_NO_PCPU */
+	bool inserted;
+	bool moved;    /* its assigned pCPU changed in this operation... */
+	uint32_t from; /* ...from this one */
+};
+
+struct world_pcpu {
+	struct world_vcpu *loaded; /* NULL: idle */
+	hv_time idle_since, idle;  /* idle: total up to the last switch from idle */
+};
+
+/* Memory that the engine has, so that a broken engine can be dropped. */
+struct world_block {
+	_Alignas(16) struct world_block *next;
+	struct world_block *prev;
+};
+
+struct world {
+	const struct script *s;
+	struct record *out;
+	struct replay_result *result;
+	bool check;
+	bool recording; /* false while booting */
+
+	struct hv_sys *sys;
+	struct hv_pool *pool;
+	struct hv_domain **domain; /* by index in the script */
+	struct world_vcpu *vcpu;   /* by number in the script */
+	struct world_pcpu *pcpu;
+	uint32_t *topology; /* core, socket, node numbers: three arrays of nr_pcpus */
+
+	hv_time now;
+	unsigned cpu;	       /* pCPU that executes the present operation */
+	unsigned line;	       /* script line being executed, 0 = none */
+	unsigned next_line;    /* index of the next script line */
+	uint64_t raised;       /* counts raises of requests: their order */
+	uint64_t at_this_time; /* operations since the clock moved */
+
+	struct due_queue requests; /* by pCPU; order: raised */
+	struct due_queue actions;  /* by pCPU; order: pCPU */
+	struct due_queue wakes;	   /* by vCPU; order: domain, vCPU */
+	struct due_queue timers;   /* by place; order: class, number */
+	struct hv_timer **timer;   /* by place */
+	uint32_t *free_place;	   /* places in `timers` that are not used */
+	uint32_t nr_free_places;
+
+	struct world_vcpu **moved; /* vCPUs with `moved` set */
+	unsigned nr_moved;
+
+	struct world_block *blocks;
+	jmp_buf stop;
+};
+
+/* Ends the replay: fills the result and does not return. */
+_Noreturn void world_stop(struct world *w, enum replay_status status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* world_host.c: what the engine sees, and its lines */
+extern const struct hv_host world_host;
+void world_free_blocks(struct world *w);
+/* State fields of a unit that stand in switch and cont lines, or in total lines. */
+void world_record_state(struct world *w, const struct hv_unit *u, bool total, const char *prefix);
+/* The runqueue lines at the start, the load lines at the end. */
+void world_record_runqueues(struct world *w, bool load);
+
+/* world_guest.c: what guests do */
+void guest_behave(struct world *w, struct world_vcpu *g, const struct script_behaviour *b);
+/* Its CPU time until the next action starts anew: it wakes. */
+void guest_woken(struct world *w, struct world_vcpu *g);
+void guest_switch_in(struct world *w, struct world_vcpu *g, unsigned pcpu);
+void guest_switch_out(struct world *w, struct world_vcpu *g);
+/* It blocks, or is taken off line, without a wake of its own. */
+void guest_stop(struct world *w, struct world_vcpu *g);
+/* The action that is due on the present pCPU: block or yield. */
+void guest_act(struct world *w);
+
+/* world_script.c: script lines and wakes */
+void world_wake(struct world *w, struct world_vcpu *g);
+void world_script_line(struct world *w, const struct script_line *l);
+
+/* world_boot.c: the machine, before time starts */
+void world_boot(struct world *w);
+
+#endif
