@@ -316,7 +316,7 @@ extern const struct hv_policy *const hv_policies[];
 
 /*
  * Set a boot parameter by its Xen command-line name before pools are created; it holds for every
- * policy that has a parameter of that name. Returns 0, 1 when the value was out of range and
+ * policy that has a parameter of that name. -HV_EBUSY once a pool exists. Returns 0, 1 when the value was out of range and
  * has been corrected as Xen does, -HV_ENOENT unknown name, -HV_EINVAL not a value of this kind
  * (the old value stays).
  */
@@ -348,7 +348,7 @@ int hv_pcpu_up(struct hv_sys *sys, unsigned pcpu);
 
 /*
  * Create an empty pool. id >= 0, or -1 for the next free one. -HV_EEXIST, -HV_ENOENT (no such
- * policy), -HV_ENOMEM, -HV_EOPNOTSUPP (granularity not available).
+ * policy), -HV_ENOSPC (2 x pCPUs pools), -HV_ENOMEM, -HV_EOPNOTSUPP (granularity not available).
  */
 int hv_pool_create(struct hv_sys *sys, int id, const char *policy, enum hv_gran gran,
 		   struct hv_pool **out);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of the engine: one instance, and what its files share.
+ *
+ * Laws (hv_check() walks them):
+ *  - a vCPU that is not loaded is runnable, blocked or offline exactly as its pause flags say;
+ *  - the times in all runstates of a vCPU sum to the entry time of its state minus its birth;
+ *  - guarded state (assignment, runstate, current unit) changes only under the schedule lock of
+ *    the resource concerned; two schedule locks are taken in ascending rank;
+ *  - with granularity cpu nothing here loops over pCPUs or domains on the wake or schedule path.
+ *
+ * Source: core-scheduling sections 1-5. A unit has up to g vCPUs and a resource has g pCPUs
+ * everywhere; only schedule.c is restricted to g = 1 today, and gathering siblings for g > 1 is a
+ * file of its own beside it.
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include <hvsched.h>
+#include <string.h>
+
+/* Most pauses that hosts may hold on one vCPU or domain (core-scheduling 3.2). */
+#define HV_MAX_PAUSE 255
+
+/* Work for the idle context of a pCPU (core-scheduling 2.8). */
+enum {
+	HV_WORK_ENQUEUED = 1u << 0,
+	HV_WORK_SCHEDULED = 1u << 1, /* the idle unit has been asked for because of it */
+};
+
+struct hv_pcpu {
+	struct hv_resource *res; /* NULL while off line */
+	struct hv_vcpu *loaded;  /* whose context is on the pCPU, or is being switched to */
+	struct hv_vcpu *from;    /* context being saved, NULL = no switch in flight */
+	uint32_t rank;           /* position among the pCPUs of the resource */
+	uint32_t work;           /* HV_WORK_* */
+	struct hv_vcpu *idle;    /* this pCPU's idle vCPU; its unit pointer may name a guest unit */
+	const struct hv_mask *core, *socket;
+};
+
+struct hv_sys {
+	/* Hot: touched by every operation. */
+	struct hv_host host;
+	void *ctx;
+	struct hv_pcpu *pcpus; /* nr_pcpus entries */
+	unsigned nr_pcpus, nw;
+	bool tracing;
+	bool closing; /* hv_sys_destroy() is at work: nothing is traced or checked */
+	uint32_t lock_rank; /* rank of the next lock */
+
+	struct hv_pool *pools;     /* ascending id */
+	struct hv_domain *domains; /* ascending id */
+	struct hv_mask all;        /* 0..nr_pcpus-1 */
+	struct hv_mask online;
+
+	struct hv_sched idle_sched; /* drives free pCPUs, which share free_lock */
+	struct hv_lock free_lock;
+
+	const struct hv_policy *const *policies;
+	unsigned nr_policies;
+	int64_t **params; /* values in force, per policy; NULL entry = policy has none */
+
+	struct hv_topology topo;
+	struct hv_mask *core_masks, *socket_masks; /* stored once, at the lowest member */
+};
+
+extern const struct hv_policy hv_policy_idle;
+
+/* ---- topology.c, params.c */
+int hv_topology_init(struct hv_sys *sys, const struct hv_topology *topo);
+void hv_topology_free(struct hv_sys *sys);
+int hv_params_init(struct hv_sys *sys);
+void hv_params_free(struct hv_sys *sys);
+/* Index of a policy in the instance's table, -1 = no such name. */
+int hv_policy_index(const struct hv_sys *sys, const char *name);
+
+/* ---- trace.c: one function per record, each called only when host->trace is set */
+static inline bool hv_tracing(const struct hv_sys *sys)
+{
+	return __builtin_expect(sys->tracing, 0);
+}
+void hv_trace_unit(struct hv_sys *sys, enum hv_trace_kind kind, struct hv_unit *u, unsigned pcpu,
+		   int64_t a, int64_t b);
+void hv_trace_vcpu(struct hv_sys *sys, enum hv_trace_kind kind, struct hv_vcpu *v);
+void hv_trace_runstate(struct hv_vcpu *v, enum hv_runstate_kind old);
+void hv_trace_decision(struct hv_resource *r, struct hv_unit *prev, struct hv_unit *next,
+		       hv_time now);
+
+/* ---- lock.c */
+void hv_lock_double(struct hv_sys *sys, struct hv_lock *a, struct hv_lock *b);
+void hv_unlock_double(struct hv_sys *sys, struct hv_lock *a, struct hv_lock *b);
+
+/* ---- small predicates */
+
+static inline hv_time hv_clock(const struct hv_sys *sys)
+{
+	return sys->host.now(sys->ctx);
+}
+
+static inline bool hv_vcpu_runnable(const struct hv_vcpu *v)
+{
+	return !(v->pause_flags | v->pause_count | v->domain->pause_count);
+}
+
+/* What the flags of a vCPU say it is while it is not running (core-scheduling 1.4). */
+static inline enum hv_runstate_kind hv_vcpu_rest_state(const struct hv_vcpu *v)
+{
+	if (hv_vcpu_runnable(v))
+		return HV_RUNNABLE;
+	return v->pause_flags & HV_PF_BLOCKED ? HV_BLOCKED : HV_OFFLINE;
+}
+
+/* Member k of a unit, NULL beyond the last one. */
+static inline struct hv_vcpu *hv_unit_member(const struct hv_unit *u, unsigned k)
+{
+	if (k >= u->nr_vcpus)
+		return NULL;
+	return k == 0 ? u->vcpu : u->domain->vcpus[u->id + k];
+}
+
+/* k-th pCPU of a resource, HV_NO_PCPU beyond the last one. */
+static inline unsigned hv_resource_pcpu(const struct hv_resource *r, unsigned k)
+{
+	unsigned c = r->master;
+
+	while (k-- > 0 && c != HV_NO_PCPU)
+		c = hv_mask_next(&r->pcpus, c + 1, HV_MASK_WORDS);
+	return c;
+}
+
+/* ---- runstate.c */
+void hv_runstate_init(struct hv_vcpu *v, enum hv_runstate_kind state, hv_time now);
+/* Locked. No effect when the state is the same. */
+void hv_runstate_change(struct hv_vcpu *v, enum hv_runstate_kind state, hv_time now);
+/* Locked. Bring the state of a vCPU that is not running in line with its flags. */
+void hv_runstate_settle(struct hv_vcpu *v);
+
+/* ---- wake.c */
+void hv_vcpu_set_flag(struct hv_vcpu *v, uint32_t flag);
+void hv_vcpu_clear_flag(struct hv_vcpu *v, uint32_t flag);
+/* After a change that may have made the vCPU runnable, or not runnable. */
+void hv_vcpu_wake(struct hv_vcpu *v);
+void hv_vcpu_sleep(struct hv_vcpu *v);
+void hv_vcpu_sleep_locked(struct hv_vcpu *v);
+/* Pause without the limit, for the engine's own use. */
+void hv_domain_pause_all(struct hv_domain *d);
+
+/* ---- migrate.c */
+void hv_migrate_start(struct hv_unit *u); /* locked */
+void hv_migrate_finish(struct hv_unit *u);
+
+/* ---- affinity.c */
+void hv_unit_store_affinity(struct hv_unit *u, const struct hv_mask *hard,
+			    const struct hv_mask *soft);
+
+/* ---- resource.c */
+/* A free resource of one pCPU with its idle unit; NULL = out of memory. */
+struct hv_resource *hv_resource_create(struct hv_sys *sys, unsigned pcpu);
+void hv_resource_destroy(struct hv_resource *r);
+int hv_resource_attach(struct hv_resource *r, struct hv_pool *pool);
+void hv_resource_detach(struct hv_resource *r);
+
+/* ---- domain.c, schedule.c: also used when an instance is torn down */
+void hv_domain_free(struct hv_domain *d);
+bool hv_domain_runs(const struct hv_domain *d);
+void hv_pcpu_evict(struct hv_sys *sys, unsigned pcpu);
+
+/* ---- check.c */
+#if HV_DEBUG
+void hv_check_now(struct hv_sys *sys, const char *file, int line);
+#define HV_CHECKED(sys) hv_check_now(sys, __FILE__, __LINE__)
+#else
+#define HV_CHECKED(sys) ((void)(sys))
+#endif
+
+#endif /* ENGINE_ENGINE_H */

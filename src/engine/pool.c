@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cpupools: disjoint sets of resources, each set with one policy instance. The list of pools is in
+ * ascending order of ids.
+ *
+ * Source: core-scheduling sections 4.2, 4.3.
+ */
+#include "engine/engine.h"
+
+struct hv_pool *hv_pool_find(struct hv_sys *sys, int id)
+{
+	struct hv_pool *p = sys->pools;
+
+	while (p && p->id < id)
+		p = p->link;
+	return p && p->id == id ? p : NULL;
+}
+
+struct hv_sched *hv_pool_sched(struct hv_pool *pool)
+{
+	return pool->sched;
+}
+
+/*
+ * Place for a new pool in the list; id -1 becomes the highest id + 1, or the first gap when that is
+ * no number any more. NULL = taken.
+ */
+static struct hv_pool **find_slot(struct hv_sys *sys, int *id)
+{
+	struct hv_pool **at = &sys->pools;
+
+	if (*id >= 0) {
+		while (*at && (*at)->id < *id)
+			at = &(*at)->link;
+		return *at && (*at)->id == *id ? NULL : at;
+	}
+	*id = 0;
+	while (*at && (*at)->link)
+		at = &(*at)->link;
+	if (*at && (*at)->id < INT32_MAX) {
+		*id = (*at)->id + 1;
+		return &(*at)->link;
+	}
+	for (at = &sys->pools; *at && (*at)->id == *id; at = &(*at)->link)
+		(*id)++;
+	return at;
+}
+
+static unsigned nr_pools(const struct hv_sys *sys)
+{
+	unsigned n = 0;
+
+	for (const struct hv_pool *p = sys->pools; p; p = p->link)
+		n++;
+	return n;
+}
+
+static struct hv_sched *create_sched(struct hv_sys *sys, struct hv_pool *pool, unsigned index)
+{
+	struct hv_sched *s = hv_alloc(sys, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->policy = sys->policies[index];
+	s->sys = sys;
+	s->pool = pool;
+	s->params = sys->params[index];
+	s->nw = sys->nw;
+	return s;
+}
+
+int hv_pool_create(struct hv_sys *sys, int id, const char *policy, enum hv_gran gran,
+		   struct hv_pool **out)
+{
+	int index = hv_policy_index(sys, policy);
+	struct hv_pool **at, *pool;
+	int rc;
+
+	if (id < -1)
+		return -HV_EINVAL;
+	at = find_slot(sys, &id);
+	if (!at)
+		return -HV_EEXIST;
+	if (index < 0)
+		return -HV_ENOENT;
+	if (gran != HV_GRAN_CPU)
+		return -HV_EOPNOTSUPP;
+	if (nr_pools(sys) >= 2 * sys->nr_pcpus)
+		return -HV_ENOSPC;
+	pool = hv_alloc(sys, sizeof(*pool));
+	if (!pool)
+		return -HV_ENOMEM;
+	pool->sys = sys;
+	pool->id = id;
+	pool->gran = gran;
+	pool->g = 1;
+	pool->sched = create_sched(sys, pool, (unsigned)index);
+	rc = pool->sched ? pool->sched->policy->init(pool->sched) : -HV_ENOMEM;
+	if (rc) {
+		hv_free(sys, pool->sched, sizeof(*pool->sched));
+		hv_free(sys, pool, sizeof(*pool));
+		return rc;
+	}
+	pool->link = *at;
+	*at = pool;
+	*out = pool;
+	HV_CHECKED(sys);
+	return 0;
+}
+
+int hv_pool_destroy(struct hv_pool *pool)
+{
+	struct hv_sys *sys = pool->sys;
+	struct hv_pool **at = &sys->pools;
+
+	if (pool->nr_domains || !hv_mask_empty(&pool->cpu_valid, sys->nw))
+		return -HV_EBUSY;
+	while (*at != pool)
+		at = &(*at)->link;
+	*at = pool->link;
+	pool->sched->policy->deinit(pool->sched);
+	hv_free(sys, pool->sched, sizeof(*pool->sched));
+	hv_free(sys, pool, sizeof(*pool));
+	HV_CHECKED(sys);
+	return 0;
+}
+
+int hv_pool_add_pcpu(struct hv_pool *pool, unsigned pcpu)
+{
+	struct hv_sys *sys = pool->sys;
+	struct hv_resource *r;
+	int rc;
+
+	if (pcpu >= sys->nr_pcpus)
+		return -HV_EINVAL;
+	r = sys->pcpus[pcpu].res;
+	if (r && r->pool == pool)
+		return 0; /* its resource has joined already */
+	if (!r || r->pool)
+		return -HV_ENODEV;
+	rc = hv_resource_attach(r, pool);
+	if (rc)
+		return rc;
+	sys->host.poke(sys->ctx, r->master, HV_EVENT_SCHEDULE);
+	HV_CHECKED(sys);
+	return 0;
+}
+
+int hv_sched_params_get(struct hv_pool *pool, struct hv_sched_params *p)
+{
+	struct hv_sched *s = pool->sched;
+
+	if (!s->policy->sched_params)
+		return -HV_EOPNOTSUPP;
+	memset(p, 0, sizeof(*p));
+	return s->policy->sched_params(s, p, false);
+}
+
+int hv_sched_params_set(struct hv_pool *pool, const struct hv_sched_params *p)
+{
+	struct hv_sched *s = pool->sched;
+	struct hv_sched_params copy = *p;
+	int rc;
+
+	if (!s->policy->sched_params)
+		return -HV_EOPNOTSUPP;
+	rc = s->policy->sched_params(s, &copy, true);
+	HV_CHECKED(pool->sys);
+	return rc;
+}
+
+int hv_runqueue_info(struct hv_pool *pool, unsigned index, struct hv_runqueue_info *out)
+{
+	struct hv_sched *s = pool->sched;
+
+	if (!s->policy->runqueue_info)
+		return -HV_ENOENT;
+	memset(out, 0, sizeof(*out));
+	return s->policy->runqueue_info(s, index, out);
+}

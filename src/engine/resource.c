@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Resources: what units run on. A pCPU that comes up is a free resource of one pCPU under the idle
+ * policy; a pool takes it over (attach) and gives it back (detach).
+ *
+ * Laws: a free resource has g = 1, no pool, the idle policy and the lock that all free pCPUs share.
+ * The lock pointer is the last thing that attach or detach changes, and the old lock object is what
+ * is released.
+ *
+ * Source: core-scheduling sections 1.1, 4.3, 4.4, 4.5.
+ */
+#include "engine/engine.h"
+
+/* End of a slice. */
+static void slice_over(struct hv_timer *t)
+{
+	struct hv_resource *r = t->data;
+
+	r->sys->host.poke(r->sys->ctx, r->master, HV_EVENT_SCHEDULE);
+}
+
+static struct hv_vcpu *create_idle_vcpu(struct hv_sys *sys, unsigned pcpu, struct hv_unit *u)
+{
+	struct hv_vcpu *v = hv_alloc(sys, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	v->unit = u;
+	v->id = pcpu;
+	v->pcpu = pcpu;
+	v->idle = true;
+	v->is_running = true;
+	v->new_state = HV_RUNNING;
+	return v;
+}
+
+static struct hv_unit *create_idle_unit(struct hv_resource *r)
+{
+	struct hv_sys *sys = r->sys;
+	struct hv_unit *u = hv_alloc(sys, sizeof(*u));
+
+	if (!u)
+		return NULL;
+	u->sys = sys;
+	u->res = r;
+	u->id = r->master;
+	u->nr_vcpus = 1;
+	u->idle = true;
+	u->is_running = true;
+	u->state_entry = hv_clock(sys);
+	u->next_time = -1;
+	hv_mask_copy(&u->hard, &r->pcpus, sys->nw);
+	hv_mask_copy(&u->soft, &r->pcpus, sys->nw);
+	u->vcpu = create_idle_vcpu(sys, r->master, u);
+	if (!u->vcpu) {
+		hv_free(sys, u, sizeof(*u));
+		return NULL;
+	}
+	/* The idle policy keeps nothing: any non-NULL token will do. */
+	u->priv = u;
+	hv_runstate_init(u->vcpu, HV_RUNNING, u->state_entry);
+	return u;
+}
+
+struct hv_resource *hv_resource_create(struct hv_sys *sys, unsigned pcpu)
+{
+	struct hv_resource *r = hv_alloc(sys, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->sys = sys;
+	r->sched = &sys->idle_sched;
+	r->master = pcpu;
+	r->g = 1;
+	hv_mask_set(&r->pcpus, pcpu);
+	r->idle = create_idle_unit(r);
+	if (!r->idle) {
+		hv_free(sys, r, sizeof(*r));
+		return NULL;
+	}
+	hv_lock_init(sys, &r->own_lock);
+	r->lock = &sys->free_lock;
+	r->curr = r->idle;
+	hv_timer_init(&r->timer, sys, HV_TIMER_SCHEDULE, pcpu, slice_over, r);
+	return r;
+}
+
+/* Only a free resource that runs its idle unit. */
+void hv_resource_destroy(struct hv_resource *r)
+{
+	struct hv_sys *sys = r->sys;
+
+	HV_ASSERT(sys, !r->pool && r->curr == r->idle && !r->prev);
+	hv_timer_stop(&r->timer);
+	hv_free(sys, r->idle->vcpu, sizeof(*r->idle->vcpu));
+	hv_free(sys, r->idle, sizeof(*r->idle));
+	hv_free(sys, r, sizeof(*r));
+}
+
+int hv_resource_attach(struct hv_resource *r, struct hv_pool *pool)
+{
+	struct hv_sys *sys = r->sys;
+	struct hv_sched *s = pool->sched;
+	const struct hv_policy *p = s->policy;
+	void *pcpu_priv = NULL, *idle_priv = NULL;
+	struct hv_lock *old, *new;
+	int rc;
+
+	HV_ASSERT(sys, !r->pool && r->sched == &sys->idle_sched);
+	if (p->alloc_pcpu) {
+		rc = p->alloc_pcpu(s, r->master, &pcpu_priv);
+		if (rc)
+			return rc;
+	}
+	rc = p->alloc_unit(s, r->idle, NULL, &idle_priv);
+	if (rc) {
+		if (p->free_pcpu)
+			p->free_pcpu(s, pcpu_priv, r->master);
+		return rc;
+	}
+	old = hv_resource_lock(r);
+	new = p->switch_sched(s, r, pcpu_priv, idle_priv);
+	HV_ASSERT(sys, new && r->idle->priv == idle_priv);
+	r->sched = s;
+	r->priv = pcpu_priv;
+	r->pool = pool;
+	r->lock = new;
+	hv_lock_release(sys, old);
+	hv_mask_or(&pool->cpu_valid, &pool->cpu_valid, &r->pcpus, sys->nw);
+	hv_mask_set(&pool->res_valid, r->master);
+	return 0;
+}
+
+/* No guest unit runs on the resource or is assigned to it. */
+void hv_resource_detach(struct hv_resource *r)
+{
+	struct hv_sys *sys = r->sys;
+	struct hv_pool *pool = r->pool;
+	struct hv_sched *s = r->sched;
+	const struct hv_policy *p = s->policy;
+	void *pcpu_priv = r->priv, *idle_priv = r->idle->priv;
+	struct hv_lock *old;
+
+	HV_ASSERT(sys, pool && r->curr == r->idle && !r->prev);
+	hv_mask_andnot(&pool->cpu_valid, &pool->cpu_valid, &r->pcpus, sys->nw);
+	hv_mask_clear(&pool->res_valid, r->master);
+	old = hv_resource_lock(r);
+	hv_timer_stop(&r->timer);
+	r->idle->priv = r->idle;
+	r->sched = &sys->idle_sched;
+	r->priv = NULL;
+	r->pool = NULL;
+	r->lock = &sys->free_lock;
+	hv_lock_release(sys, old);
+	if (p->deinit_pcpu)
+		p->deinit_pcpu(s, pcpu_priv, r->master);
+	p->free_unit(s, idle_priv);
+	if (p->free_pcpu)
+		p->free_pcpu(s, pcpu_priv, r->master);
+}
+
+int hv_pcpu_up(struct hv_sys *sys, unsigned pcpu)
+{
+	struct hv_pcpu *p;
+	struct hv_resource *r;
+
+	if (pcpu >= sys->nr_pcpus)
+		return -HV_EINVAL;
+	p = &sys->pcpus[pcpu];
+	if (p->res)
+		return -HV_EEXIST;
+	r = hv_resource_create(sys, pcpu);
+	if (!r)
+		return -HV_ENOMEM;
+	p->res = r;
+	p->rank = 0;
+	p->work = 0;
+	p->idle = r->idle->vcpu;
+	p->loaded = p->idle;
+	hv_mask_set(&sys->online, pcpu);
+	HV_CHECKED(sys);
+	return 0;
+}
+
+struct hv_resource *hv_resource_of(const struct hv_sys *sys, unsigned pcpu)
+{
+	return sys->pcpus[pcpu].res;
+}

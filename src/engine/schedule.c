@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The schedule path: events, the decision, the switch and its tail.
+ *
+ * Laws: one do_schedule per pass; the unit chosen is assigned to the deciding resource, runnable
+ * and runs nowhere else; a unit runs from its switch-in until its context is saved, so no second
+ * resource loads registers that are still being stored; is_running is cleared before context_saved.
+ *
+ * What a member of a resource loads is worked out per pCPU (switch_members), so gathering siblings
+ * for g > 1 only has to decide who calls decide() and when. With g = 1 no other pCPU is involved.
+ *
+ * Source: core-scheduling sections 2.2, 2.4, 2.5, 2.8.
+ */
+#include "engine/engine.h"
+
+bool hv_unit_runnable_state(struct hv_unit *u)
+{
+	bool any = false;
+
+	if (u->idle)
+		return true;
+	for (unsigned k = 0; k < u->nr_vcpus; k++) {
+		struct hv_vcpu *v = hv_unit_member(u, k);
+		enum hv_runstate_kind state = hv_vcpu_rest_state(v);
+
+		v->new_state = state == HV_RUNNABLE ? HV_RUNNING : state;
+		any |= state == HV_RUNNABLE;
+	}
+	return any;
+}
+
+/* Idle-context work is wanted on some member: the idle unit must be chosen. */
+static bool work_wanted(struct hv_sys *sys, const struct hv_resource *r)
+{
+	bool any = false;
+
+	for (unsigned k = 0; k < r->g; k++) {
+		struct hv_pcpu *p = &sys->pcpus[hv_resource_pcpu(r, k)];
+
+		if (p->work & HV_WORK_ENQUEUED)
+			p->work |= HV_WORK_SCHEDULED;
+		else
+			p->work = 0;
+		any |= p->work != 0;
+	}
+	return any;
+}
+
+void hv_work(struct hv_sys *sys, unsigned pcpu, bool pending)
+{
+	struct hv_pcpu *p = &sys->pcpus[pcpu];
+	bool was = p->work & HV_WORK_ENQUEUED;
+
+	HV_ASSERT(sys, pcpu < sys->nr_pcpus && p->res);
+	if (was == pending)
+		return;
+	if (pending)
+		p->work |= HV_WORK_ENQUEUED;
+	else
+		p->work &= ~(uint32_t)HV_WORK_ENQUEUED;
+	sys->host.poke(sys->ctx, pcpu, HV_EVENT_SCHEDULE);
+}
+
+/* The vCPU that the k-th pCPU of a resource runs when the unit is current there. */
+static struct hv_vcpu *vcpu_to_run(const struct hv_pcpu *p, const struct hv_unit *u, unsigned k)
+{
+	struct hv_vcpu *v;
+
+	if (u->idle)
+		return p->idle;
+	v = hv_unit_member(u, k);
+	return v && v->new_state == HV_RUNNING ? v : p->idle;
+}
+
+/* Runstates and loaded vCPUs of all members follow the decision. */
+static void switch_members(struct hv_resource *r, struct hv_unit *next, hv_time now)
+{
+	struct hv_sys *sys = r->sys;
+
+	for (unsigned k = 0; k < r->g; k++) {
+		struct hv_pcpu *p = &sys->pcpus[hv_resource_pcpu(r, k)];
+		struct hv_vcpu *vp = p->loaded;
+		struct hv_vcpu *vn = vcpu_to_run(p, next, k);
+
+		if (vp != vn) {
+			hv_runstate_change(vp, vp->idle ? HV_RUNNABLE : hv_vcpu_rest_state(vp),
+					   now);
+			HV_ASSERT(sys, !vn->is_running);
+			vn->is_running = true;
+			p->from = vp;
+			p->loaded = vn;
+		}
+		if (vn->idle)
+			vn->unit = next;
+		if (vp != vn)
+			hv_runstate_change(vn, HV_RUNNING, now);
+	}
+}
+
+/* Counters of the idle unit are set wholesale. */
+static void count_idle(struct hv_unit *idle, uint32_t g, bool current)
+{
+	idle->runstate_count[HV_RUNNING] = current ? g : 0;
+	idle->runstate_count[HV_RUNNABLE] = current ? 0 : g;
+}
+
+/* Decide and switch units; lock held. */
+static struct hv_unit *decide(struct hv_resource *r, hv_time now)
+{
+	struct hv_sys *sys = r->sys;
+	struct hv_unit *prev = r->curr;
+	bool work = work_wanted(sys, r);
+	struct hv_unit *next;
+	bool can_run;
+
+	prev->next = NULL;
+	r->sched->policy->do_schedule(r->sched, r, prev, now, work);
+	next = prev->next;
+	HV_ASSERT(sys, next && next->res == r);
+	HV_ASSERT(sys, next == prev || !next->is_running);
+	HV_ASSERT(sys, !work || next->idle);
+	/* Moving an armed timer costs the host less than stopping and arming it. */
+	if (prev->next_time >= 0)
+		hv_timer_set(&r->timer, now + prev->next_time);
+	else
+		hv_timer_stop(&r->timer);
+	can_run = hv_unit_runnable_state(next);
+	HV_ASSERT(sys, can_run);
+	if (next != prev) {
+		r->curr = next;
+		r->prev = prev;
+		next->is_running = true;
+		next->state_entry = now;
+		if (prev->idle)
+			count_idle(prev, r->g, false);
+		if (next->idle)
+			count_idle(next, r->g, true);
+	}
+	switch_members(r, next, now);
+	if (hv_tracing(sys))
+		hv_trace_decision(r, prev, next, now);
+	return next;
+}
+
+struct hv_next hv_event(struct hv_sys *sys, unsigned pcpu, unsigned events)
+{
+	struct hv_pcpu *p = &sys->pcpus[pcpu];
+	struct hv_resource *r = p->res;
+	struct hv_next out = {HV_KEEP, p->loaded, p->loaded};
+	struct hv_lock *l;
+
+	HV_ASSERT(sys, pcpu < sys->nr_pcpus && r);
+	if (!(events & HV_EVENT_SCHEDULE))
+		return out;
+	/* The host must report the last switch as saved before it asks for the next. */
+	HV_ASSERT(sys, r->g == 1 && !p->from && !r->prev);
+	l = hv_resource_lock(r);
+	decide(r, hv_clock(sys));
+	hv_lock_release(sys, l);
+	if (p->from) {
+		out.kind = HV_SWITCH;
+		out.to = p->loaded;
+	}
+	HV_CHECKED(sys);
+	return out;
+}
+
+/* The unit that was switched away from is off all pCPUs of its resource. */
+static void unit_saved(struct hv_resource *r)
+{
+	struct hv_sys *sys = r->sys;
+	struct hv_unit *old = r->prev;
+
+	if (!old)
+		return;
+	old->is_running = false;
+	old->state_entry = hv_clock(sys);
+	r->prev = NULL;
+	if (hv_tracing(sys))
+		hv_trace_unit(sys, HV_TRACE_SAVED, old, r->master, 0, 0);
+	if (r->sched->policy->context_saved)
+		r->sched->policy->context_saved(r->sched, old);
+	if (!old->idle)
+		hv_migrate_finish(old);
+}
+
+enum hv_next_kind hv_saved(struct hv_sys *sys, unsigned pcpu)
+{
+	struct hv_pcpu *p = &sys->pcpus[pcpu];
+	struct hv_vcpu *vp = p->from;
+
+	HV_ASSERT(sys, pcpu < sys->nr_pcpus && p->res);
+	if (!vp)
+		return HV_KEEP;
+	p->from = NULL;
+	vp->is_running = false;
+	if (vp->idle)
+		vp->unit = p->res->idle;
+	unit_saved(p->res);
+	HV_CHECKED(sys);
+	return HV_KEEP;
+}
+
+/* Bring the pCPU to its idle vCPU, whatever runs there. */
+void hv_pcpu_evict(struct hv_sys *sys, unsigned pcpu)
+{
+	struct hv_pcpu *p = &sys->pcpus[pcpu];
+	struct hv_next next;
+
+	hv_saved(sys, pcpu);
+	p->work |= HV_WORK_ENQUEUED;
+	next = hv_event(sys, pcpu, HV_EVENT_SCHEDULE);
+	HV_ASSERT(sys, next.to->idle);
+	hv_saved(sys, pcpu);
+	p->work = 0;
+}
+
+struct hv_vcpu *hv_pcpu_loaded(struct hv_sys *sys, unsigned pcpu)
+{
+	return pcpu < sys->nr_pcpus ? sys->pcpus[pcpu].loaded : NULL;
+}
+
+void hv_tickle(struct hv_sched *s, unsigned pcpu)
+{
+	struct hv_sys *sys = s->sys;
+
+	HV_DEBUG_ASSERT(sys, pcpu < sys->nr_pcpus && sys->pcpus[pcpu].res);
+	if (hv_tracing(sys))
+		hv_trace_unit(sys, HV_TRACE_TICKLE, NULL, pcpu, 0, 0);
+	sys->host.poke(sys->ctx, pcpu, HV_EVENT_SCHEDULE);
+}
+
+void hv_request(struct hv_sched *s, unsigned pcpu)
+{
+	HV_DEBUG_ASSERT(s->sys, pcpu < s->sys->nr_pcpus && s->sys->pcpus[pcpu].res);
+	s->sys->host.poke(s->sys->ctx, pcpu, HV_EVENT_SCHEDULE);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What makes a vCPU able or unable to run: on and off line, block, wake, pause, yield.
+ *
+ * Each operation changes a flag or count first, then tells the policy: "wake" whenever the vCPU is
+ * runnable now, even if it runs already (a policy's wake is idempotent); "sleep" whenever no member
+ * of the unit is. A guest that blocks or yields tells the policy nothing but yield: the next
+ * schedule pass finds out. Checking for events after the blocked flag is set is what loses no wakeup.
+ *
+ * Source: core-scheduling sections 3.2, 3.3.
+ */
+#include "engine/engine.h"
+
+void hv_vcpu_set_flag(struct hv_vcpu *v, uint32_t flag)
+{
+	v->pause_flags |= flag;
+	if (hv_tracing(v->unit->sys))
+		hv_trace_vcpu(v->unit->sys, HV_TRACE_PAUSE, v);
+}
+
+void hv_vcpu_clear_flag(struct hv_vcpu *v, uint32_t flag)
+{
+	v->pause_flags &= ~flag;
+	if (hv_tracing(v->unit->sys))
+		hv_trace_vcpu(v->unit->sys, HV_TRACE_PAUSE, v);
+}
+
+static void count_changed(struct hv_vcpu *v)
+{
+	if (hv_tracing(v->unit->sys))
+		hv_trace_vcpu(v->unit->sys, HV_TRACE_PAUSE, v);
+}
+
+void hv_unit_set_flag(struct hv_unit *u, uint32_t flag)
+{
+	HV_ASSERT(u->sys, hv_lock_held(u->res->lock) && !u->idle);
+	for (unsigned k = 0; k < u->nr_vcpus; k++) {
+		struct hv_vcpu *v = hv_unit_member(u, k);
+
+		hv_vcpu_set_flag(v, flag);
+		hv_runstate_settle(v);
+	}
+}
+
+void hv_unit_clear_flag(struct hv_unit *u, uint32_t flag)
+{
+	HV_ASSERT(u->sys, hv_lock_held(u->res->lock) && !u->idle);
+	for (unsigned k = 0; k < u->nr_vcpus; k++) {
+		struct hv_vcpu *v = hv_unit_member(u, k);
+
+		hv_vcpu_clear_flag(v, flag);
+		hv_runstate_settle(v);
+	}
+}
+
+bool hv_unit_runnable(const struct hv_unit *u)
+{
+	if (u->idle || hv_vcpu_runnable(u->vcpu))
+		return true;
+	for (unsigned k = 1; k < u->nr_vcpus; k++) {
+		if (hv_vcpu_runnable(hv_unit_member(u, k)))
+			return true;
+	}
+	return false;
+}
+
+void hv_vcpu_wake(struct hv_vcpu *v)
+{
+	struct hv_unit *u = v->unit;
+	struct hv_lock *l = hv_unit_lock(u);
+
+	hv_runstate_settle(v);
+	if (hv_vcpu_runnable(v)) {
+		struct hv_sched *s = u->res->sched;
+
+		if (s->policy->wake)
+			s->policy->wake(s, u);
+	}
+	hv_lock_release(u->sys, l);
+}
+
+void hv_vcpu_sleep_locked(struct hv_vcpu *v)
+{
+	struct hv_unit *u = v->unit;
+	struct hv_sched *s = u->res->sched;
+
+	HV_ASSERT(u->sys, hv_lock_held(u->res->lock));
+	if (hv_vcpu_runnable(v))
+		return;
+	hv_runstate_settle(v);
+	if (s->policy->sleep && !hv_unit_runnable(u))
+		s->policy->sleep(s, u);
+}
+
+void hv_vcpu_sleep(struct hv_vcpu *v)
+{
+	struct hv_unit *u = v->unit;
+	struct hv_lock *l = hv_unit_lock(u);
+
+	hv_vcpu_sleep_locked(v);
+	hv_lock_release(u->sys, l);
+}
+
+void hv_vcpu_up(struct hv_vcpu *v)
+{
+	struct hv_sys *sys = v->unit->sys;
+
+	HV_ASSERT(sys, !v->idle);
+	if (!(v->pause_flags & HV_PF_DOWN))
+		return;
+	/* A blocked vCPU that comes up stays blocked: hv_wake() is its wake. */
+	if (hv_tracing(sys) && !(v->pause_flags & HV_PF_BLOCKED))
+		hv_trace_vcpu(sys, HV_TRACE_WAKE, v);
+	hv_vcpu_clear_flag(v, HV_PF_DOWN);
+	hv_vcpu_wake(v);
+	HV_CHECKED(sys);
+}
+
+void hv_vcpu_down(struct hv_vcpu *v)
+{
+	struct hv_sys *sys = v->unit->sys;
+
+	HV_ASSERT(sys, !v->idle);
+	if (v->pause_flags & HV_PF_DOWN)
+		return;
+	hv_vcpu_set_flag(v, HV_PF_DOWN);
+	hv_vcpu_sleep(v);
+	HV_CHECKED(sys);
+}
+
+bool hv_wake(struct hv_vcpu *v)
+{
+	struct hv_sys *sys = v->unit->sys;
+
+	HV_ASSERT(sys, !v->idle);
+	if (!(v->pause_flags & HV_PF_BLOCKED))
+		return false;
+	if (hv_tracing(sys))
+		hv_trace_vcpu(sys, HV_TRACE_WAKE, v);
+	hv_vcpu_clear_flag(v, HV_PF_BLOCKED);
+	hv_vcpu_wake(v);
+	HV_CHECKED(sys);
+	return true;
+}
+
+bool hv_block(struct hv_vcpu *v, bool (*pending)(void *arg), void *arg)
+{
+	struct hv_sys *sys = v->unit->sys;
+
+	HV_ASSERT(sys, !v->idle && sys->pcpus[v->pcpu].loaded == v);
+	v->pause_flags |= HV_PF_BLOCKED;
+	if (pending && pending(arg)) {
+		v->pause_flags &= ~HV_PF_BLOCKED;
+		return false;
+	}
+	if (hv_tracing(sys)) {
+		hv_trace_vcpu(sys, HV_TRACE_BLOCK, v);
+		hv_trace_vcpu(sys, HV_TRACE_PAUSE, v);
+	}
+	sys->host.poke(sys->ctx, v->pcpu, HV_EVENT_SCHEDULE);
+	HV_CHECKED(sys);
+	return true;
+}
+
+void hv_yield(struct hv_vcpu *v)
+{
+	struct hv_unit *u = v->unit;
+	struct hv_sys *sys = u->sys;
+	struct hv_lock *l;
+
+	HV_ASSERT(sys, !v->idle && sys->pcpus[v->pcpu].loaded == v);
+	if (hv_tracing(sys))
+		hv_trace_vcpu(sys, HV_TRACE_YIELD, v);
+	l = hv_unit_lock(u);
+	if (u->res->sched->policy->yield)
+		u->res->sched->policy->yield(u->res->sched, u);
+	hv_lock_release(sys, l);
+	sys->host.poke(sys->ctx, v->pcpu, HV_EVENT_SCHEDULE);
+	HV_CHECKED(sys);
+}
+
+int hv_pause(struct hv_vcpu *v)
+{
+	HV_ASSERT(v->unit->sys, !v->idle);
+	if (v->pause_count >= HV_MAX_PAUSE)
+		return -HV_EOVERFLOW;
+	v->pause_count++;
+	count_changed(v);
+	hv_vcpu_sleep(v);
+	HV_CHECKED(v->unit->sys);
+	return 0;
+}
+
+int hv_unpause(struct hv_vcpu *v)
+{
+	HV_ASSERT(v->unit->sys, !v->idle);
+	if (v->pause_count == 0)
+		return -HV_EINVAL;
+	v->pause_count--;
+	count_changed(v);
+	if (v->pause_count == 0)
+		hv_vcpu_wake(v);
+	HV_CHECKED(v->unit->sys);
+	return 0;
+}
+
+void hv_domain_pause_all(struct hv_domain *d)
+{
+	d->pause_count++;
+	for (unsigned i = 0; i < d->nr_vcpus; i++) {
+		count_changed(d->vcpus[i]);
+		hv_vcpu_sleep(d->vcpus[i]);
+	}
+}
+
+int hv_domain_pause(struct hv_domain *d)
+{
+	if (d->pause_count >= HV_MAX_PAUSE)
+		return -HV_EOVERFLOW;
+	hv_domain_pause_all(d);
+	HV_CHECKED(d->sys);
+	return 0;
+}
+
+int hv_domain_unpause(struct hv_domain *d)
+{
+	if (d->pause_count == 0)
+		return -HV_EINVAL;
+	d->pause_count--;
+	for (unsigned i = 0; i < d->nr_vcpus; i++) {
+		count_changed(d->vcpus[i]);
+		if (d->pause_count == 0)
+			hv_vcpu_wake(d->vcpus[i]);
+	}
+	HV_CHECKED(d->sys);
+	return 0;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All policies that a pool can have. A new policy is its file and a line here.
+ */
+#include "policy/policies.h"
+
+const struct hv_policy *const hv_policies[] = {
+	&hv_policy_null,
+	NULL,
+};

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ops tables of all policies, each defined in the file of its name.
+ */
+#ifndef POLICY_POLICIES_H
+#define POLICY_POLICIES_H
+
+#include <hvsched.h>
+
+extern const struct hv_policy hv_policy_null;
+extern const struct hv_policy hv_policy_credit2;
+
+#endif /* POLICY_POLICIES_H */
