@@ -316,9 +316,9 @@ extern const struct hv_policy *const hv_policies[];
 
 /*
  * Set a boot parameter by its Xen command-line name before pools are created; it holds for every
- * policy that has a parameter of that name. -HV_EBUSY once a pool exists. Returns 0, 1 when the value was out of range and
- * has been corrected as Xen does, -HV_ENOENT unknown name, -HV_EINVAL not a value of this kind
- * (the old value stays).
+ * policy that has a parameter of that name. Returns 0, 1 when the value was out of range and has
+ * been corrected as Xen does, -HV_ENOENT unknown name, -HV_EINVAL not a value of this kind (the
+ * old value stays), -HV_EBUSY once a pool exists.
  */
 int hv_param_set(struct hv_sys *sys, const char *name, const char *value);
 /* Value in force (for HV_PARAM_CHOICE the index of the choice). -HV_ENOENT. */
