@@ -27,17 +27,28 @@
 /* ------------------------------------------------------------------ numbers and names */
 
 /* Largest pCPU number + 1. Masks have this capacity; loops run over the words in use only. */
-#define HV_MAX_PCPUS 1024
+#define HV_MAX_PCPUS  1024
 #define HV_MASK_WORDS (HV_MAX_PCPUS / 64)
-#define HV_NO_PCPU UINT32_MAX
+#define HV_NO_PCPU    UINT32_MAX
 /* Largest number of vCPUs of one domain. */
 #define HV_MAX_VCPUS 8192
 
 /* Error numbers: the Linux/Xen values, spelled here because errno.h is not freestanding. */
 enum {
-	HV_EPERM = 1, HV_ENOENT = 2, HV_ESRCH = 3, HV_EAGAIN = 11, HV_ENOMEM = 12, HV_EBUSY = 16,
-	HV_EEXIST = 17, HV_ENODEV = 19, HV_EINVAL = 22, HV_ENOSPC = 28, HV_EOVERFLOW = 75,
-	HV_EOPNOTSUPP = 95, HV_EADDRINUSE = 98, HV_EADDRNOTAVAIL = 99,
+	HV_EPERM = 1,
+	HV_ENOENT = 2,
+	HV_ESRCH = 3,
+	HV_EAGAIN = 11,
+	HV_ENOMEM = 12,
+	HV_EBUSY = 16,
+	HV_EEXIST = 17,
+	HV_ENODEV = 19,
+	HV_EINVAL = 22,
+	HV_ENOSPC = 28,
+	HV_EOVERFLOW = 75,
+	HV_EOPNOTSUPP = 95,
+	HV_EADDRINUSE = 98,
+	HV_EADDRNOTAVAIL = 99,
 };
 
 typedef int64_t hv_time; /* ns */
@@ -197,7 +208,7 @@ static inline unsigned hv_mask_after(const struct hv_mask *m, unsigned c, unsign
 	return n != HV_NO_PCPU ? n : hv_mask_first(m, nw);
 }
 
-#define hv_mask_for_each(c, m, nw)                                                                 \
+#define hv_mask_for_each(c, m, nw) \
 	for (unsigned c = hv_mask_first(m, nw); c != HV_NO_PCPU; c = hv_mask_next(m, c + 1, nw))
 
 /* ================================================================== part 1: the host */
@@ -214,10 +225,10 @@ enum {
  * (expiry, cls, number).
  */
 enum hv_timer_class {
-	HV_TIMER_REPLENISH = 0,  /* number: domain id (credit2), 0 (rtds) */
+	HV_TIMER_REPLENISH = 0,	 /* number: domain id (credit2), 0 (rtds) */
 	HV_TIMER_ACCOUNTING = 1, /* credit */
-	HV_TIMER_TICK = 2,       /* credit; number: pCPU */
-	HV_TIMER_SCHEDULE = 3,   /* end of a slice; number: master pCPU */
+	HV_TIMER_TICK = 2,	 /* credit; number: pCPU */
+	HV_TIMER_SCHEDULE = 3,	 /* end of a slice; number: master pCPU */
 };
 
 struct hv_timer {
@@ -235,18 +246,18 @@ struct hv_timer {
 enum hv_trace_kind {
 	HV_TRACE_INSERT,   /* unit now managed by a policy; pcpu: where it was placed */
 	HV_TRACE_REMOVE,   /* unit no longer managed */
-	HV_TRACE_WAKE,     /* vcpu: became unblocked or came up; before the policy hears of it */
-	HV_TRACE_BLOCK,    /* vcpu: its guest blocked */
-	HV_TRACE_YIELD,    /* vcpu */
+	HV_TRACE_WAKE,	   /* vcpu: became unblocked or came up; before the policy hears of it */
+	HV_TRACE_BLOCK,	   /* vcpu: its guest blocked */
+	HV_TRACE_YIELD,	   /* vcpu */
 	HV_TRACE_TICKLE,   /* pcpu: a policy asks that pCPU to reschedule */
-	HV_TRACE_RESET,    /* pcpu: credit2 reset the credits of its runqueue (a: runqueue id) */
+	HV_TRACE_RESET,	   /* pcpu: credit2 reset the credits of its runqueue (a: runqueue id) */
 	HV_TRACE_RQMOVE,   /* unit: moved, or asked to move, from runqueue a to runqueue b */
 	HV_TRACE_SWITCH,   /* pcpu (master): prev is replaced by unit; a: slice in ns or -1 */
-	HV_TRACE_CONT,     /* pcpu (master): unit goes on; a: slice in ns or -1 */
-	HV_TRACE_SAVED,    /* pcpu: unit is off, its context saved */
+	HV_TRACE_CONT,	   /* pcpu (master): unit goes on; a: slice in ns or -1 */
+	HV_TRACE_SAVED,	   /* pcpu: unit is off, its context saved */
 	HV_TRACE_ASSIGN,   /* unit: assigned resource changed from pCPU a to pCPU b */
 	HV_TRACE_RUNSTATE, /* vcpu: runstate changed from a to b (enum hv_runstate_kind) */
-	HV_TRACE_PAUSE,    /* vcpu: pause flags (a) or total pause count (b) changed */
+	HV_TRACE_PAUSE,	   /* vcpu: pause flags (a) or total pause count (b) changed */
 };
 
 struct hv_trace {
@@ -272,7 +283,7 @@ struct hv_host {
 	void (*poke)(void *ctx, unsigned pcpu, unsigned events);
 	void (*timer_arm)(void *ctx, struct hv_timer *t);    /* (re)arm at t->expiry */
 	void (*timer_disarm)(void *ctx, struct hv_timer *t); /* only called when armed */
-	void *(*alloc)(void *ctx, size_t size);              /* aligned for any type; NULL = none */
+	void *(*alloc)(void *ctx, size_t size);		     /* aligned for any type; NULL = none */
 	void (*free)(void *ctx, void *p, size_t size);
 	void (*trace)(void *ctx, const struct hv_trace *ev); /* may be NULL */
 	/* Law broken: a bug in the engine or a policy. Must not return. */
@@ -295,8 +306,8 @@ enum hv_runstate_kind { HV_RUNNING, HV_RUNNABLE, HV_BLOCKED, HV_OFFLINE, HV_NR_R
 
 struct hv_runstate {
 	enum hv_runstate_kind state;
-	hv_time since;                  /* entry time of state */
-	int64_t time[HV_NR_RUNSTATES];  /* ns in each state up to since */
+	hv_time since;		       /* entry time of state */
+	int64_t time[HV_NR_RUNSTATES]; /* ns in each state up to since */
 };
 
 /* ---- instance */
@@ -335,8 +346,8 @@ unsigned hv_mask_words(const struct hv_sys *sys);
  * core-scheduling 2.9 (I1..I9) and every policy's own laws.
  */
 struct hv_violation {
-	const char *law;  /* static text */
-	uint32_t pcpu;    /* HV_NO_PCPU if none */
+	const char *law;      /* static text */
+	uint32_t pcpu;	      /* HV_NO_PCPU if none */
 	int32_t domain, unit; /* -1 if none */
 };
 int hv_check(struct hv_sys *sys, struct hv_violation *out);
@@ -406,12 +417,12 @@ int64_t hv_pcpu_idle_time(struct hv_sys *sys, unsigned pcpu);
 
 struct hv_domain_params {
 	uint32_t weight; /* 1..65535; 0 on set = leave */
-	uint32_t cap;    /* percent of one pCPU (per unit member), 0 = none */
+	uint32_t cap;	 /* percent of one pCPU (per unit member), 0 = none */
 };
 
 struct hv_sched_params {
-	uint32_t ratelimit_us; /* 0, or 100..500000 */
-	uint32_t tslice_ms;    /* credit */
+	uint32_t ratelimit_us;	     /* 0, or 100..500000 */
+	uint32_t tslice_ms;	     /* credit */
 	uint32_t migration_delay_us; /* credit */
 };
 
@@ -479,7 +490,7 @@ int hv_runqueue_info(struct hv_pool *pool, unsigned index, struct hv_runqueue_in
  */
 struct hv_lock {
 	uint32_t holder; /* executing pCPU + 1, 0 = free */
-	uint32_t rank;   /* order of creation; two schedule locks are taken in ascending rank */
+	uint32_t rank;	 /* order of creation; two schedule locks are taken in ascending rank */
 };
 void hv_lock_init(struct hv_sys *sys, struct hv_lock *l);
 void hv_lock_acquire(struct hv_sys *sys, struct hv_lock *l);
@@ -519,7 +530,7 @@ struct hv_vcpu {
 	bool is_running; /* loaded, or chosen to be loaded, and not yet saved off */
 	bool force_switch;
 	enum hv_runstate_kind new_state; /* chosen for the next switch */
-	hv_time birth;                   /* sum of runstate.time[] == runstate.since - birth */
+	hv_time birth;			 /* sum of runstate.time[] == runstate.since - birth */
 	struct hv_runstate runstate;
 };
 
@@ -530,43 +541,43 @@ struct hv_vcpu {
 struct hv_unit {
 	struct hv_sys *sys;
 	struct hv_domain *domain; /* NULL for idle units */
-	struct hv_vcpu *vcpu;     /* first member; member k is domain->vcpus[id + k] */
+	struct hv_vcpu *vcpu;	  /* first member; member k is domain->vcpus[id + k] */
 	struct hv_resource *res;  /* assigned resource, never NULL once created */
-	struct hv_unit *link;     /* next unit of the domain, ascending id */
-	void *priv;               /* policy data */
-	uint32_t id;              /* id of the first vCPU */
+	struct hv_unit *link;	  /* next unit of the domain, ascending id */
+	void *priv;		  /* policy data */
+	uint32_t id;		  /* id of the first vCPU */
 	uint32_t nr_vcpus;
 	bool idle;
-	bool is_running;          /* from switch-in until its context is saved */
-	bool soft_counts;         /* hard is not a subset of soft, and soft meets hard */
-	bool migrated;            /* output of do_schedule: it last ran on another resource */
-	hv_time state_entry;      /* time of last switch in or out */
-	struct hv_unit *next;     /* output of do_schedule, in the outgoing unit */
-	hv_time next_time;        /* slice, < 0 = none */
-	uint32_t enter, leave;    /* rendezvous counters, g > 1 */
+	bool is_running;       /* from switch-in until its context is saved */
+	bool soft_counts;      /* hard is not a subset of soft, and soft meets hard */
+	bool migrated;	       /* output of do_schedule: it last ran on another resource */
+	hv_time state_entry;   /* time of last switch in or out */
+	struct hv_unit *next;  /* output of do_schedule, in the outgoing unit */
+	hv_time next_time;     /* slice, < 0 = none */
+	uint32_t enter, leave; /* rendezvous counters, g > 1 */
 	uint32_t runstate_count[HV_NR_RUNSTATES];
 	struct hv_mask hard, soft;
 };
 
 struct hv_resource {
 	struct hv_sys *sys;
-	struct hv_sched *sched;   /* policy instance; the idle policy's while free */
-	struct hv_pool *pool;     /* NULL while free */
-	struct hv_lock *lock;     /* lock in force */
+	struct hv_sched *sched; /* policy instance; the idle policy's while free */
+	struct hv_pool *pool;	/* NULL while free */
+	struct hv_lock *lock;	/* lock in force */
 	struct hv_lock own_lock;
-	struct hv_unit *curr;     /* current unit */
-	struct hv_unit *prev;     /* being switched away from, NULL = no switch in flight */
+	struct hv_unit *curr; /* current unit */
+	struct hv_unit *prev; /* being switched away from, NULL = no switch in flight */
 	struct hv_unit *idle;
-	void *priv;               /* policy data */
+	void *priv; /* policy data */
 	uint32_t master, g;
 	struct hv_mask pcpus;
-	struct hv_timer timer;    /* end of the slice */
+	struct hv_timer timer; /* end of the slice */
 };
 
 struct hv_pool {
 	struct hv_sys *sys;
 	struct hv_sched *sched;
-	struct hv_pool *link;     /* next pool, ascending id */
+	struct hv_pool *link; /* next pool, ascending id */
 	int id;
 	enum hv_gran gran;
 	uint32_t g;
@@ -579,27 +590,27 @@ struct hv_pool {
 struct hv_sched {
 	const struct hv_policy *policy;
 	struct hv_sys *sys;
-	struct hv_pool *pool;     /* NULL for the idle policy's instance */
+	struct hv_pool *pool; /* NULL for the idle policy's instance */
 	void *priv;
-	const int64_t *params;    /* boot parameters, indexed as in policy->params */
-	unsigned nw;              /* mask words in use */
+	const int64_t *params; /* boot parameters, indexed as in policy->params */
+	unsigned nw;	       /* mask words in use */
 };
 
 struct hv_domain {
 	struct hv_sys *sys;
 	struct hv_pool *pool;
-	struct hv_domain *link;   /* next domain of the instance, ascending id */
-	struct hv_unit *units;    /* ascending unit id, through link */
-	struct hv_vcpu **vcpus;   /* max_vcpus entries, NULL beyond nr_vcpus */
-	void *priv;               /* policy data, may be NULL */
+	struct hv_domain *link; /* next domain of the instance, ascending id */
+	struct hv_unit *units;	/* ascending unit id, through link */
+	struct hv_vcpu **vcpus; /* max_vcpus entries, NULL beyond nr_vcpus */
+	void *priv;		/* policy data, may be NULL */
 	int id;
 	uint32_t max_vcpus, nr_vcpus;
 	uint32_t pause_count;
 };
 
 enum hv_param_kind {
-	HV_PARAM_INT,    /* decimal integer */
-	HV_PARAM_BOOL,   /* Xen's words: 1/0, yes/no, on/off, true/false, enable/disable */
+	HV_PARAM_INT,	 /* decimal integer */
+	HV_PARAM_BOOL,	 /* Xen's words: 1/0, yes/no, on/off, true/false, enable/disable */
 	HV_PARAM_CHOICE, /* one of choices; anything else is an error and the old value stays */
 };
 
@@ -608,9 +619,9 @@ struct hv_param_desc {
 	const char *name, *unit, *help;
 	enum hv_param_kind kind;
 	int64_t def;
-	int64_t min, max;                   /* range of the kind; outside: fix(value) */
-	int64_t (*fix)(int64_t value);      /* correction on set, NULL = store as is */
-	const char *const *choices;         /* NULL-terminated */
+	int64_t min, max;	       /* range of the kind; outside: fix(value) */
+	int64_t (*fix)(int64_t value); /* correction on set, NULL = store as is */
+	const char *const *choices;    /* NULL-terminated */
 };
 
 /*
@@ -631,7 +642,7 @@ struct hv_policy {
 	void (*free_domain)(struct hv_sched *s, struct hv_domain *d, void *priv);
 	/* Also for idle units (u->idle, domdata NULL). u->res is the provisional resource. */
 	int (*alloc_unit)(struct hv_sched *s, struct hv_unit *u, void *domdata, void **out); /* * */
-	void (*free_unit)(struct hv_sched *s, void *priv);                                  /* * */
+	void (*free_unit)(struct hv_sched *s, void *priv);				     /* * */
 	int (*alloc_pcpu)(struct hv_sched *s, unsigned pcpu, void **out);
 	void (*free_pcpu)(struct hv_sched *s, void *priv, unsigned pcpu);
 	/* Attach a resource; old lock held. Install idle_priv as idle unit data, register the pCPU,
@@ -667,7 +678,8 @@ struct hv_policy {
 	int (*sched_params)(struct hv_sched *s, struct hv_sched_params *p, bool set);
 
 	void (*unit_state)(const struct hv_sched *s, const struct hv_unit *u, struct hv_state *out);
-	int (*runqueue_info)(const struct hv_sched *s, unsigned index, struct hv_runqueue_info *out);
+	int (*runqueue_info)(const struct hv_sched *s, unsigned index,
+			     struct hv_runqueue_info *out);
 	/* The policy's laws; 0 or -HV_EINVAL. */
 	int (*check)(const struct hv_sched *s, struct hv_violation *out);
 };
@@ -727,17 +739,17 @@ void hv_trace_emit(struct hv_sys *sys, const struct hv_trace *ev);
 
 /* Assertion that stays in every build; reports through host->assert_failed. */
 void hv_assert_failed(const struct hv_sys *sys, const char *expr, const char *file, int line);
-#define HV_ASSERT(sys, expr)                                                                       \
-	do {                                                                                       \
-		if (__builtin_expect(!(expr), 0))                                                  \
-			hv_assert_failed(sys, #expr, __FILE__, __LINE__);                          \
+#define HV_ASSERT(sys, expr)                                              \
+	do {                                                              \
+		if (__builtin_expect(!(expr), 0))                         \
+			hv_assert_failed(sys, #expr, __FILE__, __LINE__); \
 	} while (0)
 /* Costly ones: only with HV_DEBUG=1, where hv_check() also follows every public operation. */
 #if defined(HV_DEBUG) && HV_DEBUG
 #define HV_DEBUG_ASSERT(sys, expr) HV_ASSERT(sys, expr)
 #else
-#define HV_DEBUG_ASSERT(sys, expr)                                                                 \
-	do {                                                                                       \
+#define HV_DEBUG_ASSERT(sys, expr) \
+	do {                       \
 	} while (0)
 #endif
 

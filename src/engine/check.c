@@ -18,10 +18,10 @@ static int broken(struct hv_violation *out, const char *law, const struct hv_uni
 	return -HV_EINVAL;
 }
 
-#define LAW(cond, text, unit, pcpu)                                                                \
-	do {                                                                                       \
-		if (!(cond))                                                                       \
-			return broken(out, text, unit, pcpu);                                      \
+#define LAW(cond, text, unit, pcpu)                           \
+	do {                                                  \
+		if (!(cond))                                  \
+			return broken(out, text, unit, pcpu); \
 	} while (0)
 
 static bool time_sums(const struct hv_vcpu *v)
@@ -167,7 +167,8 @@ static int check_pool(struct hv_sys *sys, const struct hv_pool *pool, struct hv_
 	    HV_NO_PCPU);
 	LAW(hv_mask_subset(&pool->cpu_valid, &sys->online, sys->nw), "a pool has on line pCPUs",
 	    NULL, HV_NO_PCPU);
-	hv_mask_for_each(c, &pool->cpu_valid, sys->nw) {
+	hv_mask_for_each(c, &pool->cpu_valid, sys->nw)
+	{
 		const struct hv_resource *r = sys->pcpus[c].res;
 
 		LAW(r->pool == pool, "a pCPU is in one pool", NULL, c);
@@ -184,7 +185,8 @@ static int check_pool(struct hv_sys *sys, const struct hv_pool *pool, struct hv_
 
 int hv_check(struct hv_sys *sys, struct hv_violation *out)
 {
-	hv_mask_for_each(c, &sys->online, sys->nw) {
+	hv_mask_for_each(c, &sys->online, sys->nw)
+	{
 		if (check_pcpu(sys, c, out) ||
 		    (sys->pcpus[c].res->master == c && check_resource(sys, sys->pcpus[c].res, out)))
 			return -HV_EINVAL;

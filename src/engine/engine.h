@@ -30,11 +30,11 @@ enum {
 
 struct hv_pcpu {
 	struct hv_resource *res; /* NULL while off line */
-	struct hv_vcpu *loaded;  /* whose context is on the pCPU, or is being switched to */
-	struct hv_vcpu *from;    /* context being saved, NULL = no switch in flight */
-	uint32_t rank;           /* position among the pCPUs of the resource */
-	uint32_t work;           /* HV_WORK_* */
-	struct hv_vcpu *idle;    /* this pCPU's idle vCPU; its unit pointer may name a guest unit */
+	struct hv_vcpu *loaded;	 /* whose context is on the pCPU, or is being switched to */
+	struct hv_vcpu *from;	 /* context being saved, NULL = no switch in flight */
+	uint32_t rank;		 /* position among the pCPUs of the resource */
+	uint32_t work;		 /* HV_WORK_* */
+	struct hv_vcpu *idle;	 /* this pCPU's idle vCPU; its unit pointer may name a guest unit */
 	const struct hv_mask *core, *socket;
 };
 
@@ -45,12 +45,12 @@ struct hv_sys {
 	struct hv_pcpu *pcpus; /* nr_pcpus entries */
 	unsigned nr_pcpus, nw;
 	bool tracing;
-	bool closing; /* hv_sys_destroy() is at work: nothing is traced or checked */
+	bool closing;	    /* hv_sys_destroy() is at work: nothing is traced or checked */
 	uint32_t lock_rank; /* rank of the next lock */
 
-	struct hv_pool *pools;     /* ascending id */
+	struct hv_pool *pools;	   /* ascending id */
 	struct hv_domain *domains; /* ascending id */
-	struct hv_mask all;        /* 0..nr_pcpus-1 */
+	struct hv_mask all;	   /* 0..nr_pcpus-1 */
 	struct hv_mask online;
 
 	struct hv_sched idle_sched; /* drives free pCPUs, which share free_lock */

@@ -53,8 +53,7 @@ void hv_params_free(struct hv_sys *sys)
 	if (!sys->params)
 		return;
 	for (unsigned i = 0; i < sys->nr_policies; i++)
-		hv_free(sys, sys->params[i],
-			sys->policies[i]->nr_params * sizeof(**sys->params));
+		hv_free(sys, sys->params[i], sys->policies[i]->nr_params * sizeof(**sys->params));
 	hv_free(sys, sys->params, nr * sizeof(*sys->params));
 }
 

@@ -121,8 +121,7 @@ void hv_sys_destroy(struct hv_sys *sys)
 	sys->closing = true;
 	for (struct hv_domain *d = sys->domains; d; d = d->link)
 		hv_domain_pause_all(d);
-	hv_mask_for_each(c, &sys->online, sys->nw)
-		hv_pcpu_evict(sys, c);
+	hv_mask_for_each(c, &sys->online, sys->nw) hv_pcpu_evict(sys, c);
 	while (sys->domains)
 		hv_domain_free(sys->domains);
 	while (sys->pools) {
@@ -132,7 +131,8 @@ void hv_sys_destroy(struct hv_sys *sys)
 			hv_resource_detach(sys->pcpus[c].res);
 		hv_pool_destroy(pool);
 	}
-	hv_mask_for_each(c, &sys->online, sys->nw) {
+	hv_mask_for_each(c, &sys->online, sys->nw)
+	{
 		hv_resource_destroy(sys->pcpus[c].res);
 		sys->pcpus[c].res = NULL;
 	}

@@ -288,8 +288,7 @@ static void null_wake(struct hv_sched *s, struct hv_unit *u)
 	allowed(s, u, false, &m);
 	hv_mask_and(&m, &m, &np->free, s->nw);
 	hv_lock_release(s->sys, &np->lock);
-	hv_mask_for_each(c, &m, s->nw)
-		hv_tickle(s, c);
+	hv_mask_for_each(c, &m, s->nw) hv_tickle(s, c);
 }
 
 static void null_sleep(struct hv_sched *s, struct hv_unit *u)
@@ -436,7 +435,8 @@ static int null_check(const struct hv_sched *s, struct hv_violation *out)
 	const struct null_pool *np = s->priv;
 	unsigned waiting = 0, queued = 0;
 
-	hv_mask_for_each(c, hv_unit_valid(s), s->nw) {
+	hv_mask_for_each(c, hv_unit_valid(s), s->nw)
+	{
 		const struct null_unit *nu = null_pcpu(hv_resource_of(s->sys, c))->slot;
 
 		if (hv_mask_test(&np->free, c) != !nu)
@@ -449,8 +449,8 @@ static int null_check(const struct hv_sched *s, struct hv_violation *out)
 	for (const struct null_unit *w = np->first; w; w = w->next) {
 		queued++;
 		if (!w->waiting || !is_online(w->unit) || (w->next ? w->next->prev : np->last) != w)
-			return broken(out, "null: the wait queue holds on line units",
-				      w->unit, w->unit->res->master);
+			return broken(out, "null: the wait queue holds on line units", w->unit,
+				      w->unit->res->master);
 	}
 	for (const struct hv_domain *d = s->sys->domains; d; d = d->link) {
 		for (const struct hv_unit *u = d->pool == s->pool ? d->units : NULL; u; u = u->link)
