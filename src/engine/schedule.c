@@ -111,7 +111,6 @@ static struct hv_unit *decide(struct hv_resource *r, hv_time now)
 	struct hv_unit *prev = r->curr;
 	bool work = work_wanted(sys, r);
 	struct hv_unit *next;
-	bool can_run;
 
 	prev->next = NULL;
 	r->sched->policy->do_schedule(r->sched, r, prev, now, work);
@@ -124,8 +123,12 @@ static struct hv_unit *decide(struct hv_resource *r, hv_time now)
 		hv_timer_set(&r->timer, now + prev->next_time);
 	else
 		hv_timer_stop(&r->timer);
-	can_run = hv_unit_runnable_state(next);
-	HV_ASSERT(sys, can_run);
+	/*
+	 * The policy has fixed the members' states (hv_unit_runnable_state()) when it chose the unit.
+	 * That holds even if it marked the unit for migration afterwards, as credit2 may do when it
+	 * balances in the same pass: the unit is loaded now and leaves at the next decision.
+	 */
+	HV_ASSERT(sys, next->idle || next->nr_vcpus > 1 || next->vcpu->new_state == HV_RUNNING);
 	if (next != prev) {
 		r->curr = next;
 		r->prev = prev;

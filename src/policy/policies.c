@@ -5,6 +5,7 @@
 #include "policy/policies.h"
 
 const struct hv_policy *const hv_policies[] = {
+	&hv_policy_credit2,
 	&hv_policy_null,
 	NULL,
 };
