@@ -29,19 +29,28 @@ struct lab_options {
 	_Atomic int64_t *progress; /* virtual time reached, for a progress line; may be NULL */
 };
 
+/* What one vCPU did in the window, and what its policy thought of it. */
+struct lab_vcpu {
+	struct observe_sum sum;
+	bool has_credit, has_load;
+	int64_t credit_min; /* lowest credit seen when it was switched out */
+	int64_t load;	    /* at the end, 2^-20 of one busy vCPU */
+};
+
 /* What one VM did in the window. Times in ns. */
 struct lab_vm {
 	uint32_t nr_vcpus;
 	struct observe_sum sum;				     /* over its vCPUs */
-	struct observe_sum *vcpu;			     /* [nr_vcpus], by vCPU id */
+	struct lab_vcpu *vcpu;				     /* [nr_vcpus], by vCPU id */
 	int64_t wake_p50, wake_p99, wake_p999, wake_max;     /* wake-to-run delay */
 	int64_t ready_p50, ready_p99, ready_p999, ready_max; /* ready time of each wait */
 	bool has_elapsed; /* at least one run of its workload was completed */
 	int64_t elapsed;  /* mean over completed runs */
 	uint64_t runs;
 	bool has_rate;
-	uint64_t counted;     /* what OP_COUNT counted in the window */
-	int64_t user, system; /* by the guest's tick accounting */
+	uint64_t counted;	   /* what OP_COUNT counted in the window */
+	int64_t user, system;	   /* by the guest's tick accounting */
+	uint64_t outside_affinity; /* times a vCPU was switched in outside its hard affinity */
 };
 
 struct lab_cpu {
@@ -55,6 +64,7 @@ struct lab_runqueue {
 	int id;
 	struct hv_mask pcpus; /* the user's numbers */
 	unsigned size;
+	int64_t load; /* as the policy tracks it, at the end, 2^-20 of one busy vCPU */
 };
 
 struct lab_result {

@@ -1,0 +1,350 @@
+/*
+ * One run, from the scenario to the result; see lab.h for the laws.
+ *
+ * The window: virtual time runs in steps of STEP_NS so that a stop request, a full disk and the
+ * stall watchdog are noticed soon; steps do not change what happens, only when we look.
+ */
+#include "lab/lab.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/run.h"
+
+#define STEP_NS	      100000000LL /* virtual time between two looks, ns */
+#define POLL_CYCLES   20	  /* of one poll of a PV lock (hardware-model section 8) */
+#define NS_PER_SECOND 1000000000LL
+
+/* ---- building */
+
+static void fill_guest_params(struct guest_params *g, const struct sc_hw *hw)
+{
+	guest_params_default(g);
+	assert(hw->clock_hz > 0);
+	g->spin_limit = hw->pv_spin_polls * POLL_CYCLES * NS_PER_SECOND / hw->clock_hz;
+	g->ple_window = hw->ple_window;
+	g->handover = hw->handover_local;
+}
+
+static int create_observer(struct lab_run *run, uint64_t seed)
+{
+	const struct mc_params *p = &run->host.params;
+	struct hv_topology topology = {
+		.nr_pcpus = p->nr_pcpus, .core = p->core, .socket = p->socket, .node = p->node};
+	struct observe_config config = {
+		.topology = &topology,
+		.hash = run->options->hash,
+		.log_path = run->options->log_path,
+		.scenario = run->s->topo.name,
+		.variant = run->s->variant,
+		.seed = seed,
+	};
+
+	return observe_create(&config, &run->observe);
+}
+
+static int set_params(void *ctx, struct hv_sys *sys)
+{
+	return lab_boot_params((void *)((struct lab_run *)ctx)->s, sys);
+}
+
+static int create_machine(struct lab_run *run)
+{
+	struct mc_config config = {
+		.params = &run->host.params,
+		.policies = hv_policies,
+		.policy = sc_sched_name(run->s->xen.sched),
+		.gran = HV_GRAN_CPU,
+		.set = set_params,
+		.trace = lab_watch,
+		.observe = run->observe,
+		.ctx = run,
+	};
+
+	return mc_create(&config, &run->machine);
+}
+
+/* Masks of the scenario in the machine's numbers; NULL when nobody restricted them. */
+static struct hv_mask *convert_masks(const struct scenario *s, const struct hv_mask *user,
+				     unsigned n)
+{
+	struct hv_mask *out = calloc(n, sizeof(*out));
+
+	for (unsigned i = 0; out && i < n; i++)
+		lab_mask_to_machine(s, &user[i], &out[i]);
+	return out;
+}
+
+/* The runs that a group must complete are done by all its VMs? */
+static void check_until(struct lab_run *run)
+{
+	unsigned first, n;
+
+	if (!run->s->run.until || !scenario_find(run->s, run->s->run.until, &first, &n))
+		return;
+	for (unsigned i = first; i < first + n; i++) {
+		if (!run->vm[i].finished)
+			return;
+	}
+	run->until_reached = true;
+	mc_stop(run->machine);
+}
+
+static void workload_done(void *ctx, struct guest *g)
+{
+	struct lab_vm_run *v = ctx;
+	uint32_t runs = v->vm->workload->runs;
+	struct guest_result result;
+
+	guest_result(g, &result);
+	if (result.runs >= (runs ? runs : 1))
+		v->finished = true;
+	check_until(v->run);
+}
+
+static int create_guest(struct lab_vm_run *v)
+{
+	const struct scenario *s = v->run->s;
+	const struct sc_vm *vm = v->vm;
+	struct hv_mask *hard = vm->has_hard ? convert_masks(s, vm->hard, vm->maxvcpus) : NULL;
+	struct hv_mask *soft = vm->has_soft ? convert_masks(s, vm->soft, vm->maxvcpus) : NULL;
+	struct guest_config config = {
+		.vm = v->mvm,
+		.name = vm->name,
+		.vcpus = vm->vcpus,
+		.hard = hard,
+		.soft = soft,
+		.workload = &vm->workload,
+		.n_workloads = 1,
+		.params = v->run->guest_params,
+		.done = workload_done,
+		.ctx = v,
+	};
+	int ret = -HV_ENOMEM;
+
+	if ((hard || !vm->has_hard) && (soft || !vm->has_soft))
+		ret = guest_create(&config, &v->guest);
+	free(hard);
+	free(soft);
+	return ret;
+}
+
+static int create_vm(struct lab_vm_run *v)
+{
+	struct lab_run *run = v->run;
+	const struct sc_vm *vm = v->vm;
+	int id = (int)(v - run->vm) + (run->s->vm[0].dom0 ? 0 : 1);
+	struct hv_domain_params params = {.weight = vm->weight, .cap = vm->cap};
+	int ret;
+
+	assert(!v->mvm);
+	ret = observe_domain_name(run->observe, id, vm->name);
+	if (ret == 0)
+		ret = mc_vm_create(run->machine, id, vm->maxvcpus, vm->node_share, &v->mvm);
+	if (ret == 0)
+		ret = create_guest(v);
+	if (ret == 0)
+		ret = hv_domain_params_set(v->mvm->domain, &params);
+	/* A policy without weights (null) has nothing to set. */
+	return ret == -HV_EOPNOTSUPP ? 0 : ret;
+}
+
+static int link_guests(struct lab_run *run)
+{
+	struct guest **guest = calloc(run->s->n_vms, sizeof(struct guest *));
+	const char *vm = NULL, *channel = NULL;
+	unsigned n = 0;
+	int ret;
+
+	if (!guest)
+		return -HV_ENOMEM;
+	for (unsigned i = 0; i < run->s->n_vms; i++) {
+		if (run->vm[i].guest && run->vm[i].mvm)
+			guest[n++] = run->vm[i].guest;
+	}
+	ret = guest_link(guest, n, &vm, &channel);
+	free(guest);
+	return ret;
+}
+
+static void vm_due(struct mc_timer *t)
+{
+	struct lab_vm_run *v = t->data;
+	int ret = create_vm(v);
+
+	if (ret == 0)
+		ret = link_guests(v->run);
+	if (ret == 0)
+		guest_start(v->guest);
+	else
+		mc_fail(v->run->machine, ret == -HV_ENOMEM ? MC_FAULT_MEMORY : MC_FAULT_LAW,
+			"VM '%s' cannot be created (error %d)", v->vm->name, -ret);
+}
+
+/* VMs that start with the host exist, all of them, before the first one boots. */
+static int start_vms(struct lab_run *run)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; ret == 0 && i < run->s->n_vms; i++) {
+		struct lab_vm_run *v = &run->vm[i];
+
+		v->run = run;
+		v->vm = &run->s->vm[i];
+		v->credit_min = malloc(v->vm->maxvcpus * sizeof(*v->credit_min));
+		if (!v->credit_min)
+			return -HV_ENOMEM;
+		for (unsigned k = 0; k < v->vm->maxvcpus; k++)
+			v->credit_min[k] = INT64_MAX;
+		mc_timer_init(&v->start, run->machine, MC_TIMER_SAMPLE, run->s->n_events + i,
+			      vm_due, v);
+		if (v->vm->start > 0)
+			mc_timer_set(&v->start, v->vm->start);
+		else
+			ret = create_vm(v);
+	}
+	if (ret == 0)
+		ret = link_guests(run);
+	for (unsigned i = 0; ret == 0 && i < run->s->n_vms; i++) {
+		if (run->vm[i].guest)
+			guest_start(run->vm[i].guest);
+	}
+	return ret;
+}
+
+static int build(struct lab_run *run, uint64_t seed)
+{
+	const struct scenario *s = run->s;
+	int ret = lab_host_init(&run->host, s, seed);
+
+	if (ret != 0)
+		return ret;
+	fill_guest_params(&run->guest_params, &s->hw);
+	run->vm = calloc(s->n_vms ? s->n_vms : 1, sizeof(*run->vm));
+	run->event = calloc(s->n_events ? s->n_events : 1, sizeof(*run->event));
+	if (!run->vm || !run->event)
+		return -HV_ENOMEM;
+	ret = create_observer(run, seed);
+	if (ret == 0)
+		ret = create_machine(run);
+	if (ret == 0)
+		ret = start_vms(run);
+	if (ret == 0)
+		lab_timeline_start(run);
+	return ret;
+}
+
+static void tear_down(struct lab_run *run)
+{
+	for (unsigned i = 0; run->vm && i < run->s->n_vms; i++) {
+		if (run->vm[i].guest)
+			guest_destroy(run->vm[i].guest);
+		free(run->vm[i].credit_min);
+	}
+	if (run->machine)
+		mc_destroy(run->machine);
+	observe_destroy(run->observe);
+	free(run->vm);
+	free(run->event);
+	lab_host_fini(&run->host);
+}
+
+/* ---- running */
+
+static void say(struct lab_result *r, enum lab_status status, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void say(struct lab_result *r, enum lab_status status, const char *fmt, ...)
+{
+	va_list args;
+
+	assert(status != LAB_DONE);
+	r->status = status;
+	va_start(args, fmt);
+	vsnprintf(r->message, sizeof(r->message), fmt, args);
+	va_end(args);
+}
+
+/* Run up to `until` (the end of the warm-up or of the window). False: the run is over. */
+static bool run_until(struct lab_run *run, hv_time until, struct lab_result *r)
+{
+	struct observe_violation broken;
+
+	while (mc_now(run->machine) < until && !run->until_reached) {
+		hv_time next = mc_now(run->machine) + STEP_NS;
+		const struct mc_fault *fault =
+			mc_run_until(run->machine, next < until ? next : until);
+
+		if (fault) {
+			say(r,
+			    fault->kind == MC_FAULT_STALL    ? LAB_STALL
+			    : fault->kind == MC_FAULT_MEMORY ? LAB_FAILED
+							     : LAB_BROKEN,
+			    "at %.6f s: %s", (double)fault->time / 1e9, fault->text);
+			return false;
+		}
+		if (!observe_check(run->observe, mc_now(run->machine), &broken)) {
+			say(r, LAB_BROKEN, "ledger: %s", broken.text);
+			return false;
+		}
+		if (observe_error(run->observe) != 0) /* observe_close() says what it was */
+			return false;
+		if (run->options->progress)
+			atomic_store(run->options->progress, mc_now(run->machine));
+		if (run->options->stop && atomic_load(run->options->stop)) {
+			say(r, LAB_INTERRUPTED, "interrupted at %.3f s of virtual time",
+			    (double)mc_now(run->machine) / 1e9);
+			return false;
+		}
+	}
+	return !run->until_reached;
+}
+
+static void run_window(struct lab_run *run, struct lab_result *r)
+{
+	const struct sc_run *plan = &run->s->run;
+
+	assert(plan->duration > 0);
+	if (plan->warmup > 0 && run_until(run, plan->warmup, r)) {
+		observe_mark(run->observe, mc_now(run->machine));
+		for (unsigned i = 0; i < run->s->n_vms; i++) {
+			if (run->vm[i].guest)
+				guest_measure(run->vm[i].guest);
+		}
+		lab_watch_reset(run);
+		r->start = mc_now(run->machine);
+	}
+	if (r->status == LAB_DONE && !run->until_reached)
+		run_until(run, plan->warmup + plan->duration, r);
+	if (r->status == LAB_DONE && plan->until && !run->until_reached)
+		say(r, LAB_INTERRUPTED, "'%s' was not done after %.3f s (run.duration)",
+		    plan->until, (double)mc_now(run->machine) / 1e9);
+}
+
+int lab_run(const struct scenario *s, uint64_t seed, const struct lab_options *options,
+	    struct lab_result *out)
+{
+	struct lab_run run = {.s = s, .options = options};
+	int ret;
+
+	assert(s && options && out);
+	memset(out, 0, sizeof(*out));
+	out->seed = seed;
+	out->longest_vm = out->longest_vcpu = -1;
+	ret = build(&run, seed);
+	if (ret == 0) {
+		run_window(&run, out);
+		ret = lab_collect(&run, out);
+	} else if (ret != -HV_ENOMEM) {
+		say(out, LAB_FAILED, "the run cannot be set up: %s", strerror(-ret));
+		ret = 0;
+	}
+	tear_down(&run);
+	if (ret != 0)
+		lab_result_clear(out);
+	return ret;
+}
