@@ -100,9 +100,10 @@ static void enter_waiting(struct observe_vcpu *v, hv_time t)
 {
 	enum observe_time category = waiting(v);
 
+	if (v->paused || category == OBSERVE_BLOCKED)
+		v->wake_at = -1; /* a pause is not the scheduler's delay */
 	if (!observe_is_wait(category)) {
 		end_wait(v, t);
-		v->wake_at = -1; /* a pause is not the scheduler's delay */
 	} else if (v->wait_since < 0) {
 		v->wait_since = t;
 		v->ready_ns = 0;
@@ -177,19 +178,26 @@ void ledger_pause(struct observe *o, struct observe_vcpu *v, hv_time t, uint32_t
 	v->paused = (flags & HV_PF_DOWN) || count > 0;
 	v->migrating = flags & HV_PF_MIGRATING;
 	v->parked = flags & HV_PF_PARKED;
-	if (v->runstate == HV_RUNNING || waiting(v) == v->waiting)
+	if (v->runstate == HV_RUNNING)
+		return;
+	if (v->paused)
+		v->wake_at = -1;
+	if (waiting(v) == v->waiting)
 		return;
 	close_interval(v, t);
 	enter_waiting(v, t);
 }
 
-/* Waking one that runs (it is about to block) or may not run (paused) delays nobody. */
+/*
+ * Waking one that runs (it is about to block) delays nobody. The wake comes before the flags change:
+ * if it is paused after that, the wake is forgotten.
+ */
 void ledger_wake(struct observe_vcpu *v, hv_time t)
 {
 	if (v->gone >= 0)
 		return;
 	v->counts.wakes++;
-	if (v->runstate != HV_RUNNING && !v->paused && v->wake_at < 0)
+	if (v->runstate != HV_RUNNING && v->wake_at < 0)
 		v->wake_at = t;
 }
 

@@ -411,6 +411,10 @@ static const char *check_record(const struct log_reader *l, const struct log_rec
 		if (r->a < 0 || r->a >= HV_NR_RUNSTATES || r->b < 0 || r->b >= HV_NR_RUNSTATES)
 			return "a runstate is not in 0..3";
 		break;
+	case LOG_VCPU:
+		if (r->b < 0 || r->b >= HV_NR_RUNSTATES)
+			return "a runstate is not in 0..3";
+		break;
 	case LOG_PCPU:
 		if (r->a < 0 || r->a >= OBSERVE_NR_MODES || r->pcpu == HV_NO_PCPU)
 			return "the mode of a pCPU is not in 0..4";

@@ -112,12 +112,12 @@ static int take(struct log_summary *s, const struct log_record *r, bool follow_m
 		runstate(s, v, r, counts);
 		break;
 	case HV_TRACE_WAKE:
-		if (v->now != HV_RUNNING && !v->paused && v->wake_at < 0)
+		if (v->now != HV_RUNNING && v->wake_at < 0)
 			v->wake_at = r->time;
 		break;
 	case HV_TRACE_PAUSE:
 		v->paused = (r->a & HV_PF_DOWN) || r->b > 0;
-		if (v->paused && v->now != HV_RUNNING && v->now != HV_BLOCKED)
+		if (v->paused && v->now != HV_RUNNING)
 			v->wake_at = -1;
 		break;
 	case LOG_RUN:
