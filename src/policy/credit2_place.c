@@ -55,17 +55,22 @@ static uint32_t fallback(const struct hv_sched *s, const struct c2_unit *u)
 	return hv_mask_first(&m, s->nw);
 }
 
-/* Prospective load of rq for u, as if u were not there yet; INT64_MAX if it cannot be read. */
-static int64_t load_without(const struct c2_unit *u, struct c2_runq *rq, bool mine)
+/*
+ * Prospective load of rq for u, as if u were not there yet; INT64_MAX if it cannot be read. While a
+ * unit is inserted that is so for the runqueue of its provisional resource, because the caller holds
+ * the lock and the unit is not in the runqueue yet: recordings of Xen show new units being sent to
+ * other runqueues, or left where they are if there is no other.
+ */
+static int64_t load_without(const struct c2_unit *u, struct c2_runq *rq)
 {
-	if (!mine) {
-		if (!hv_lock_try(rq->sys, &rq->lock))
-			return INT64_MAX;
-		hv_lock_release(rq->sys, &rq->lock);
-	}
-	if (rq != u->rq)
-		return rq->pavg;
-	return rq->pavg > u->load ? rq->pavg - u->load : 0;
+	if (rq == u->rq)
+		return rq->pavg > u->load ? rq->pavg - u->load : 0;
+	if (!hv_lock_try(rq->sys, &rq->lock))
+		return INT64_MAX;
+	int64_t load = rq->pavg;
+
+	hv_lock_release(rq->sys, &rq->lock);
+	return load;
 }
 
 /* The runqueues with the least load by soft and by hard affinity; NULL = none. */
@@ -84,7 +89,7 @@ static struct choice least_loaded(const struct hv_sched *s, const struct c2_unit
 	for (struct c2_runq *rq = c2_sched(s)->runqs; rq; rq = rq->next) {
 		if (!usable(s, unit, rq, &m))
 			continue;
-		int64_t load = load_without(u, rq, &rq->lock == unit->res->lock);
+		int64_t load = load_without(u, rq);
 
 		if (has_soft && load < soft_min && hv_mask_intersects(&m, &unit->soft, s->nw)) {
 			soft_min = load;

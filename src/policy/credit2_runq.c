@@ -302,8 +302,6 @@ void c2_reset(struct hv_sched *s, struct c2_runq *rq, struct c2_unit *chosen, un
 
 	HV_ASSERT(s->sys, hv_lock_held(&rq->lock));
 	HV_ASSERT(s->sys, chosen->credit <= 0);
-	hv_trace_emit(s->sys, &(struct hv_trace){
-				      .kind = HV_TRACE_RESET, .time = now, .pcpu = c, .a = rq->id});
 	for (struct c2_unit *m = rq->members; m; m = m->member_next) {
 		if (c2_is_current(m)) {
 			c2_burn(m, now);
@@ -316,5 +314,10 @@ void c2_reset(struct hv_sched *s, struct c2_runq *rq, struct c2_unit *chosen, un
 		m->since = now;
 		if (m->flags & C2_QUEUED)
 			sorted_queue_rekey(&m->node, -(int64_t)m->credit);
+		if (m == rq->members) /* the record stands behind the first unit's, as in Xen */
+			hv_trace_emit(s->sys, &(struct hv_trace){.kind = HV_TRACE_RESET,
+								 .time = now,
+								 .pcpu = c,
+								 .a = rq->id});
 	}
 }
