@@ -16,4 +16,6 @@ enum exit_code {
 	EXIT_INTERNAL = 4, /* internal error, or input/output failed (a full disk) */
 };
 
+int cmd_conform(int argc, char **argv);
+
 #endif
