@@ -32,6 +32,16 @@ static const struct scenario *variant_of(const struct campaign *c, unsigned vari
 	return &c->file->variant[variant];
 }
 
+static uint64_t first_seed(const struct campaign_options *options, const struct scenario *s)
+{
+	return options->has_seed ? options->seed : s->run.seed_base;
+}
+
+static unsigned seeds_of(const struct campaign_options *options, const struct scenario *s)
+{
+	return options->seeds ? options->seeds : s->run.seeds;
+}
+
 static bool stop_asked(const struct campaign_options *options)
 {
 	return options->stop && atomic_load(options->stop);
@@ -67,10 +77,10 @@ static void one_run(struct job_table *table, unsigned number)
 	const struct campaign_options *options = table->options;
 	unsigned variant = number / c->n_seeds, seed = number % c->n_seeds;
 	const struct scenario *s = variant_of(c, variant);
-	uint64_t base = options->has_seed ? options->seed : s->run.seed_base;
+	uint64_t base = first_seed(options, s);
 	struct lab_options lab = {
 		.log_path = options->log_path,
-		.hash = options->check_determinism,
+		.hash = options->check_determinism || options->log_path,
 		.stop = options->stop,
 	};
 	struct lab_result *result = &c->result[number];
@@ -86,7 +96,7 @@ static void one_run(struct job_table *table, unsigned number)
 	}
 	/* A run that was cut short is no sample beside whole ones; it is kept only when it is the
 	 * one run asked for. */
-	if (result->status == LAB_INTERRUPTED && c->n_variants * c->n_seeds > 1) {
+	if (result->status == LAB_INTERRUPTED && campaign_planned(c) > 1) {
 		lab_result_clear(result);
 		return;
 	}
@@ -103,6 +113,8 @@ static void *worker(void *arg)
 
 		if (number >= total)
 			break;
+		if (!table->campaign->wanted[number])
+			continue;
 		one_run(table, number);
 		atomic_fetch_add(&table->finished, 1);
 	}
@@ -112,7 +124,7 @@ static void *worker(void *arg)
 static void *show_progress(void *arg)
 {
 	struct job_table *table = arg;
-	unsigned total = table->campaign->n_variants * table->campaign->n_seeds;
+	unsigned total = campaign_planned(table->campaign);
 	struct timespec pause = {.tv_nsec = PROGRESS_PERIOD_NS};
 
 	while (atomic_load(&table->running)) {
@@ -157,35 +169,53 @@ static unsigned run_all(struct job_table *table, unsigned n)
 	return started;
 }
 
+/* The table with its wanted runs. 0 or -HV_ENOMEM. */
+static int plan(struct campaign *c, const struct campaign_options *options)
+{
+	unsigned runs;
+
+	for (unsigned v = 0; v < c->n_variants; v++) {
+		unsigned seeds = seeds_of(options, variant_of(c, v));
+
+		if (seeds > c->n_seeds)
+			c->n_seeds = seeds;
+	}
+	assert(c->n_seeds > 0);
+	runs = c->n_variants * c->n_seeds;
+	c->result = calloc(runs, sizeof(*c->result));
+	c->wanted = calloc(runs, sizeof(*c->wanted));
+	c->done = calloc(runs, sizeof(*c->done));
+	if (!c->result || !c->wanted || !c->done)
+		return -HV_ENOMEM;
+	for (unsigned v = 0; v < c->n_variants; v++) {
+		if (options->has_variant && options->variant != v)
+			continue;
+		for (unsigned i = 0; i < seeds_of(options, variant_of(c, v)); i++)
+			c->wanted[v * c->n_seeds + i] = true;
+	}
+	return 0;
+}
+
 int campaign_run(const struct scenario_file *file, const struct campaign_options *options,
 		 struct campaign *out)
 {
 	struct campaign c = {.file = file, .n_variants = file->n_variants};
 	struct job_table table = {.campaign = &c, .options = options};
-	unsigned runs;
 
 	assert(file->n_variants > 0);
-	for (unsigned v = 0; v < c.n_variants; v++) {
-		unsigned seeds = options->seeds ? options->seeds : file->variant[v].run.seeds;
-
-		if (seeds > c.n_seeds)
-			c.n_seeds = seeds;
-	}
-	assert(c.n_seeds > 0);
-	runs = c.n_variants * c.n_seeds;
-	assert(!options->log_path || runs == 1);
-	c.result = calloc(runs, sizeof(*c.result));
-	c.done = calloc(runs, sizeof(*c.done));
-	if (!c.result || !c.done) {
+	assert(!options->has_variant || options->variant < file->n_variants);
+	if (plan(&c, options) != 0) {
 		campaign_free(&c);
 		return -HV_ENOMEM;
 	}
-	if (run_all(&table, thread_count(options, runs)) == 0) {
+	assert(!options->log_path || campaign_planned(&c) == 1);
+	if (run_all(&table, thread_count(options, campaign_planned(&c))) == 0) {
 		campaign_free(&c);
 		return -EAGAIN;
 	}
-	for (unsigned i = 0; i < runs; i++)
-		c.interrupted |= !c.done[i] || c.result[i].status == LAB_INTERRUPTED;
+	for (unsigned i = 0; i < c.n_variants * c.n_seeds; i++)
+		c.interrupted |=
+			c.wanted[i] && (!c.done[i] || c.result[i].status == LAB_INTERRUPTED);
 	*out = c;
 	return 0;
 }
@@ -199,8 +229,19 @@ void campaign_free(struct campaign *c)
 			lab_result_clear(&c->result[i]);
 	}
 	free(c->result);
+	free(c->wanted);
 	free(c->done);
 	memset(c, 0, sizeof(*c));
+}
+
+unsigned campaign_planned(const struct campaign *c)
+{
+	unsigned n = 0;
+
+	assert(c->wanted);
+	for (unsigned i = 0; i < c->n_variants * c->n_seeds; i++)
+		n += c->wanted[i];
+	return n;
 }
 
 const struct lab_result *campaign_result(const struct campaign *c, unsigned variant, unsigned seed)

@@ -12,10 +12,10 @@
 struct campaign {
 	const struct scenario_file *file;
 	unsigned n_variants;
-	unsigned n_seeds;	   /* of every variant: the largest run.seeds of the file */
+	unsigned n_seeds;	   /* width of the table: the largest run.seeds of the file */
 	struct lab_result *result; /* [variant * n_seeds + seed]; valid where done is set */
-	bool *done;
-	bool interrupted; /* not every run was made */
+	bool *wanted, *done;	   /* likewise: runs that were asked for, that were made */
+	bool interrupted;	   /* not every run was made */
 };
 
 struct campaign_options {
@@ -23,6 +23,8 @@ struct campaign_options {
 	unsigned seeds;	  /* 0 = as the scenario says */
 	bool has_seed;	  /* first seed is `seed` instead of run.seed_base */
 	uint64_t seed;
+	bool has_variant; /* only this one is run */
+	unsigned variant;
 	bool check_determinism; /* each run is made twice; unequal hashes are a broken law */
 	const char *log_path;	/* event log of the one run (one variant, one seed) */
 	atomic_bool *stop;	/* set by a signal handler; may be NULL */
@@ -33,6 +35,9 @@ struct campaign_options {
 int campaign_run(const struct scenario_file *file, const struct campaign_options *options,
 		 struct campaign *out);
 void campaign_free(struct campaign *c);
+
+/* Runs that were asked for. */
+unsigned campaign_planned(const struct campaign *c);
 
 /* Run of a variant and a seed, NULL when it was not made. */
 const struct lab_result *campaign_result(const struct campaign *c, unsigned variant, unsigned seed);

@@ -108,7 +108,39 @@ static bool get_ready(const struct report_variant *v, const struct lab_result *r
 /* Of a group: the worst VM's quantile, which is what its owner complains about. */
 DELAY(get_wake_p50, wake_p50, fmax)
 DELAY(get_wake_p99, wake_p99, fmax)
+DELAY(get_wake_p999, wake_p999, fmax)
 DELAY(get_wake_max, wake_max, fmax)
+DELAY(get_ready_p50, ready_p50, fmax)
+DELAY(get_ready_p99, ready_p99, fmax)
+DELAY(get_ready_p999, ready_p999, fmax)
+DELAY(get_ready_max, ready_max, fmax)
+
+static bool get_runs(const struct report_variant *v, const struct lab_result *r, unsigned first,
+		     unsigned n, double *value)
+{
+	(void)v;
+	*value = 0;
+	for (unsigned i = first; i < first + n; i++)
+		*value += (double)r->vm[i].runs;
+	return n > 0;
+}
+
+/* Guest's own tick accounting, in per cent of one pCPU per VM like CPU. */
+#define TICKS(name, field)                                                                 \
+	static bool get_##name(const struct report_variant *v, const struct lab_result *r, \
+			       unsigned first, unsigned n, double *value)                  \
+	{                                                                                  \
+		double sum = 0;                                                            \
+                                                                                           \
+		(void)v;                                                                   \
+		for (unsigned i = first; i < first + n; i++)                               \
+			sum += (double)r->vm[i].field;                                     \
+		*value = n && window(r) > 0 ? 100 * sum / n / window(r) : 0;               \
+		return n > 0 && window(r) > 0;                                             \
+	}
+
+TICKS(user, user)
+TICKS(system, system)
 
 const struct report_quantity report_vm_quantities[] = {
 	{"metric", "metric", REPORT_METRIC, get_metric},
@@ -117,6 +149,18 @@ const struct report_quantity report_vm_quantities[] = {
 	{"wake_p50", "wake p50", REPORT_TIME, get_wake_p50},
 	{"wake_p99", "wake p99", REPORT_TIME, get_wake_p99},
 	{"wake_max", "wake max", REPORT_TIME, get_wake_max},
+	{0},
+};
+
+const struct report_quantity report_more_vm_quantities[] = {
+	{"wake_p999", "wake p99.9", REPORT_TIME, get_wake_p999},
+	{"ready_p50", "wait p50", REPORT_TIME, get_ready_p50},
+	{"ready_p99", "wait p99", REPORT_TIME, get_ready_p99},
+	{"ready_p999", "wait p99.9", REPORT_TIME, get_ready_p999},
+	{"ready_max", "wait max", REPORT_TIME, get_ready_max},
+	{"runs", "runs", REPORT_COUNT, get_runs},
+	{"user", "user", REPORT_PERCENT, get_user},
+	{"system", "system", REPORT_PERCENT, get_system},
 	{0},
 };
 
@@ -183,92 +227,77 @@ TOTAL(migrations_cross, r->totals.vcpus.counts.migrations[OBSERVE_CROSS_SOCKET])
 TOTAL(tickles, r->totals.tickles)
 TOTAL(wasted, r->totals.wasted)
 TOTAL(resets, r->totals.resets)
+TOTAL(rqmoves, r->totals.rqmoves)
 TOTAL(shared, r->totals.shared)
 TOTAL(idle_runnable, r->totals.vcpus.idle_runnable)
 TOTAL(longest_ready, r->longest_ready)
 
 const struct report_quantity report_machine_quantities[] = {
-	{"switches", "switches", REPORT_COUNT, get_switches},
-	{"passes", "passes", REPORT_COUNT, get_passes},
-	{"migrations_same_core", "moves: core", REPORT_COUNT, get_migrations_core},
-	{"migrations_same_socket", "socket", REPORT_COUNT, get_migrations_socket},
-	{"migrations_cross_socket", "cross", REPORT_COUNT, get_migrations_cross},
+	{"migrations_same_core", "migrations: inside the core", REPORT_COUNT, get_migrations_core},
+	{"migrations_same_socket", "migrations: inside the socket", REPORT_COUNT,
+	 get_migrations_socket},
+	{"migrations_cross_socket", "migrations: across sockets", REPORT_COUNT,
+	 get_migrations_cross},
+	{"runqueue_moves", "moves between runqueues", REPORT_COUNT, get_rqmoves},
+	{"switches", "vCPU switches", REPORT_COUNT, get_switches},
+	{"passes", "schedule passes", REPORT_COUNT, get_passes},
 	{"tickles", "tickles", REPORT_COUNT, get_tickles},
-	{"wasted_tickles", "wasted", REPORT_COUNT, get_wasted},
-	{"resets", "resets", REPORT_COUNT, get_resets},
-	{"shared_core", "core shared", REPORT_TIME, get_shared},
+	{"wasted_tickles", "wasted tickles", REPORT_COUNT, get_wasted},
+	{"resets", "credit resets", REPORT_COUNT, get_resets},
+	{"shared_core", "core shared by two VMs", REPORT_TIME, get_shared},
 	{"idle_while_runnable", "idle while runnable", REPORT_TIME, get_idle_runnable},
 	{"longest_ready", "longest wait", REPORT_TIME, get_longest_ready},
 	{0},
 };
 
-/* ---- text */
+/* ---- of a pCPU: the first index is that of the pCPU, n of them are one line */
 
-static char *format_time(double ns, char *buf, size_t size)
-{
-	double a = fabs(ns);
-
-	if (a >= 1e9)
-		snprintf(buf, size, "%.3f s", ns / 1e9);
-	else if (a >= 1e6)
-		snprintf(buf, size, "%.2f ms", ns / 1e6);
-	else if (a >= 1e3)
-		snprintf(buf, size, "%.1f us", ns / 1e3);
-	else
-		snprintf(buf, size, "%.0f ns", ns);
-	return buf;
-}
-
-static char *format_rate(double value, const char *unit, char *buf, size_t size)
-{
-	static const char *const prefix[] = {"", "k", "M", "G", "T"};
-	unsigned i = 0;
-
-	while (fabs(value) >= 1000 && i + 1 < sizeof(prefix) / sizeof(*prefix)) {
-		value /= 1000;
-		i++;
+#define MODE(name, mode)                                                                   \
+	static bool get_##name(const struct report_variant *v, const struct lab_result *r, \
+			       unsigned first, unsigned n, double *value)                  \
+	{                                                                                  \
+		double part = 0, whole = 0;                                                \
+                                                                                           \
+		(void)v;                                                                   \
+		for (unsigned i = first; i < first + n && i < r->n_cpus; i++) {            \
+			part += (double)r->cpu[i].ns[mode];                                \
+			whole += window(r);                                                \
+		}                                                                          \
+		*value = whole > 0 ? 100 * part / whole : 0;                               \
+		return whole > 0;                                                          \
 	}
-	snprintf(buf, size, "%.3g %s%s%s/s", value, prefix[i], *prefix[i] ? " " : "", unit);
-	if (strcmp(unit, "bytes") == 0)
-		snprintf(buf, size, "%.3g %sB/s", value, prefix[i]);
-	return buf;
-}
 
-char *report_format(enum report_unit unit, const char *rate, double value, char *buf, size_t size)
-{
-	assert(buf);
-	assert(size > 0);
-	switch (unit) {
-	case REPORT_TIME:
-		return format_time(value, buf, size);
-	case REPORT_PERCENT:
-		snprintf(buf, size, "%.1f %%", value);
-		return buf;
-	case REPORT_COUNT:
-		snprintf(buf, size, "%.0f", value);
-		return buf;
-	case REPORT_METRIC:
-		return rate ? format_rate(value, rate, buf, size) : format_time(value, buf, size);
+MODE(guest, OBSERVE_PCPU_GUEST)
+MODE(idle, OBSERVE_PCPU_IDLE)
+MODE(forced_idle, OBSERVE_PCPU_FORCED_IDLE)
+MODE(pcpu_hypervisor, OBSERVE_PCPU_HYPERVISOR)
+
+#define CPU_COUNT(name, field)                                                             \
+	static bool get_##name(const struct report_variant *v, const struct lab_result *r, \
+			       unsigned first, unsigned n, double *value)                  \
+	{                                                                                  \
+		(void)v;                                                                   \
+		*value = 0;                                                                \
+		for (unsigned i = first; i < first + n && i < r->n_cpus; i++)              \
+			*value += (double)r->cpu[i].field;                                 \
+		return first < r->n_cpus;                                                  \
 	}
-	return buf;
-}
 
-char *report_format_range(enum report_unit unit, const char *rate, const struct report_range *range,
-			  char *buf, size_t size)
-{
-	char mean[48], min[48], max[48];
+CPU_COUNT(cpu_switches, switches)
+CPU_COUNT(cpu_passes, passes)
+CPU_COUNT(cpu_tickles, tickles)
+CPU_COUNT(cpu_wasted, wasted)
+CPU_COUNT(cpu_shared, shared)
 
-	assert(range);
-	if (!range->n) {
-		snprintf(buf, size, "-");
-		return buf;
-	}
-	report_format(unit, rate, range->mean, mean, sizeof(mean));
-	report_format(unit, rate, range->min, min, sizeof(min));
-	report_format(unit, rate, range->max, max, sizeof(max));
-	if (strcmp(min, max) == 0)
-		snprintf(buf, size, "%s", mean);
-	else
-		snprintf(buf, size, "%s [%s .. %s]", mean, min, max);
-	return buf;
-}
+const struct report_quantity report_cpu_quantities[] = {
+	{"guest", "guest", REPORT_PERCENT, get_guest},
+	{"idle", "idle", REPORT_PERCENT, get_idle},
+	{"forced_idle", "forced idle", REPORT_PERCENT, get_forced_idle},
+	{"hypervisor", "hypervisor", REPORT_PERCENT, get_pcpu_hypervisor},
+	{"switches", "switches", REPORT_COUNT, get_cpu_switches},
+	{"passes", "passes", REPORT_COUNT, get_cpu_passes},
+	{"tickles", "tickles", REPORT_COUNT, get_cpu_tickles},
+	{"wasted_tickles", "wasted tickles", REPORT_COUNT, get_cpu_wasted},
+	{"shared_core", "core shared", REPORT_TIME, get_cpu_shared},
+	{0},
+};

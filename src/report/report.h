@@ -12,7 +12,7 @@
 
 struct report_variant {
 	const struct scenario *scenario;
-	const struct lab_result *const *run; /* [n_runs], none NULL */
+	const struct lab_result *const *run; /* [n_runs], none NULL, by ascending seed */
 	unsigned n_runs;
 };
 
@@ -21,6 +21,7 @@ struct report_expect {
 	const struct sc_expect *expect;
 	struct sc_verdict verdict;
 	const char *variant; /* where it failed, or NULL */
+	bool skipped;	     /* it asks for variants that were not run: neither held nor failed */
 };
 
 struct report {
@@ -29,8 +30,9 @@ struct report {
 	unsigned n_variants;
 	const struct report_expect *expect;
 	unsigned n_expects;
+	unsigned n_planned; /* runs that were asked for */
 	bool interrupted;
-	bool each_vm; /* a line for each VM, not for each group */
+	bool each_vm; /* a line for each VM and pCPU, not for each group */
 };
 
 /* Mean and range over runs. n = 0: no run has the value. */
@@ -63,8 +65,25 @@ struct report_quantity {
 
 /* Tables of quantities, ended by a NULL name. */
 extern const struct report_quantity report_vm_quantities[];	 /* metric, CPU, ready, delays */
+extern const struct report_quantity report_more_vm_quantities[]; /* in JSON only */
 extern const struct report_quantity report_ledger_quantities[];	 /* shares of vCPU time */
 extern const struct report_quantity report_machine_quantities[]; /* counters of the run */
+/* Of pCPUs: the get functions take indices of lab_result.cpu. The first four are shares of time. */
+extern const struct report_quantity report_cpu_quantities[];
+#define REPORT_CPU_SHARES 4
+
+/* The VMs that are one line: a group of the file (or one VM when each is set). */
+struct report_group {
+	const char *name;
+	unsigned first, n;
+};
+/* The group that starts at VM i; the next one starts at i + n. */
+struct report_group report_group_at(const struct scenario *s, unsigned i, bool each);
+/* The same line of another variant; false if that has no VM of this name. */
+bool report_group_find(const struct scenario *s, const char *name, bool each,
+		       struct report_group *out);
+/* Unit text of the group's metric for report_format(), NULL for elapsed time or no metric. */
+const char *report_rate_unit(const struct scenario *s, const struct report_group *g);
 
 /* "12.4 ms", "49.8 %", "17", "23.1 Gbyte/s" for METRIC (unit text of a rate, NULL = elapsed). */
 char *report_format(enum report_unit unit, const char *rate, double value, char *buf, size_t size);
@@ -74,15 +93,31 @@ char *report_format_range(enum report_unit unit, const char *rate, const struct 
 
 /* All tables, the expectations and the verdict line. 0, -HV_ENOMEM. */
 int report_print(FILE *out, const struct report *r);
+/* The end of it alone: expectations, what went wrong, the verdict line. */
+void report_print_findings(FILE *out, const struct report *r);
 /* One JSON object, the same figures and more. 0, -HV_ENOMEM, -EIO. */
 int report_json(FILE *out, const struct report *r);
 
-/* The exit code's meaning in one word: held, missed, stall, broken, failed, interrupted. */
-const char *report_verdict(const struct report *r);
+/* How all of it ended, worst first. A run that was cut short does not hide what failed before. */
+enum report_verdict {
+	REPORT_FAILED,	    /* a run could not be made */
+	REPORT_BROKEN,	    /* a law did not hold */
+	REPORT_STALL,	    /* a vCPU waited longer than run.stall_limit */
+	REPORT_MISSED,	    /* an expectation failed */
+	REPORT_INTERRUPTED, /* stopped on request, nothing failed until then */
+	REPORT_HELD,
+};
+enum report_verdict report_verdict(const struct report *r);
+const char *report_verdict_name(enum report_verdict verdict);
+/* Hash over the log hashes of all runs, in order; 0 when they were not asked for. */
+uint64_t report_hash(const struct report *r);
 /* One line, key=value, for machines: always the last line of a report. */
 void report_print_verdict(FILE *out, const struct report *r);
 
-/* Expected-versus-found lines of one table of text columns (libsmartcols). */
+/*
+ * Plain tables of text cells: the first n_text columns to the left, the others to the right.
+ * report_table_new() returns NULL when out of memory; the others 0 or -HV_ENOMEM.
+ */
 struct report_table;
 struct report_table *report_table_new(const char *const *titles, unsigned n, unsigned n_text);
 int report_table_row(struct report_table *t, const char *const *cells);
