@@ -1,8 +1,9 @@
 /*
  * `hvsched conform`: replays scripts and compares with what the real scheduler did.
  *
- * Each NAME.ev has its recording NAME.jsonl.gz (or NAME.jsonl) beside it. The exit code is the worst of
- * all files: a file that agrees 0, that differs 1, bad input 2, a broken law 3, failed output 4.
+ * Each NAME.ev has its recording NAME.jsonl.gz (or NAME.jsonl) beside it. The exit code is the
+ * worst of all files: a file that agrees 0, that differs 1, bad input 2, a broken law 3, failed
+ * output 4.
  */
 #include <argp.h>
 #include <assert.h>

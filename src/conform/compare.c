@@ -1,9 +1,9 @@
 /*
  * Reads recordings and finds the first difference.
  *
- * A recording is complete when it starts with its meta line and ends with as many idletotal lines as
- * the meta line has pCPUs, and as many rqload lines as there are runqueue lines: so one that was cut
- * at the end of a line is seen as well.
+ * A recording is complete when it starts with its meta line and ends with as many idletotal lines
+ * as the meta line has pCPUs, and as many rqload lines as there are runqueue lines: so one that was
+ * cut at the end of a line is seen as well.
  */
 #define _GNU_SOURCE /* memmem */
 #include "conform/compare.h"
@@ -22,7 +22,9 @@ static int fail(struct script_error *err, size_t line, const char *text)
 	return -HV_EINVAL;
 }
 
-/* The whole content of a file, inflated if it is gzip. *text is the caller's, also after an error. */
+/*
+ * The whole content of a file, inflated if it is gzip. *text is the caller's, also after an error.
+ */
 static int read_all(gzFile file, char **text, size_t *len, struct script_error *err)
 {
 	size_t room = 0;

@@ -15,8 +15,8 @@
 
 /*
  * Reads a recording, gzip or plain text. Returns 0, -HV_EINVAL when it is damaged, truncated or no
- * recording (err->text says what, err->line where it is known), -HV_ENOMEM, or another negative errno
- * when the file cannot be read. record_free() in any case.
+ * recording (err->text says what, err->line where it is known), -HV_ENOMEM, or another negative
+ * errno when the file cannot be read. record_free() in any case.
  */
 int recording_read(const char *path, struct record *out, struct script_error *err);
 

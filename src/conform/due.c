@@ -1,6 +1,6 @@
 /*
- * The queue of due things. Laws: place[heap[i].slot] == i + 1 for every entry, 0 for every other slot;
- * no entry is before its parent.
+ * The queue of due things. Laws: place[heap[i].slot] == i + 1 for every entry, 0 for every other
+ * slot; no entry is before its parent.
  */
 #include "conform/due.h"
 

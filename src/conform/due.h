@@ -1,8 +1,8 @@
 /*
  * A queue of things that fall due: an indexed binary heap ordered by (time, order).
  *
- * An entry is named by a slot, a small number chosen by the caller (a pCPU, a vCPU, a timer's place);
- * each slot is in the queue at most once. Insert, change and remove cost O(log n).
+ * An entry is named by a slot, a small number chosen by the caller (a pCPU, a vCPU, a timer's
+ * place); each slot is in the queue at most once. Insert, change and remove cost O(log n).
  */
 #ifndef HV_CONFORM_DUE_H
 #define HV_CONFORM_DUE_H

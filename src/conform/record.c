@@ -1,6 +1,6 @@
 /*
- * Builds records. Law: text holds nr whole lines, each with its newline, and start[] their places; only
- * between record_begin() and record_end() there is one line more that has no end yet.
+ * Builds records. Law: text holds nr whole lines, each with its newline, and start[] their places;
+ * only between record_begin() and record_end() there is one line more that has no end yet.
  */
 #include "conform/record.h"
 

@@ -1,9 +1,10 @@
 /*
  * Reads conformance scripts (format: docs/conformance.md).
  *
- * Two steps. Every line is read by its keyword's reader; pCPU lists need the topology and names need
- * the domains, which may stand further down (boot lines come in any order), so that the readers of
- * commands run in a second pass, in the order of execution: unprefixed lines first, then `at` lines.
+ * Two steps. Every line is read by its keyword's reader; pCPU lists need the topology and names
+ * need the domains, which may stand further down (boot lines come in any order), so that the
+ * readers of commands run in a second pass, in the order of execution: unprefixed lines first, then
+ * `at` lines.
  */
 #include "conform/script.h"
 

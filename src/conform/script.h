@@ -1,9 +1,10 @@
 /*
  * A conformance script as plain data: what a NAME.ev file says, checked and resolved.
  *
- * Laws: `line` is in the order of execution (times ascend; unprefixed lines first, at time 0); every
- * domain exists before a line uses it; vCPU and domain numbers are dense indices; pCPU sets are not
- * empty and name pCPUs of the topology only. The format is described in docs/conformance.md.
+ * Laws: `line` is in the order of execution (times ascend; unprefixed lines first, at time 0);
+ * every domain exists before a line uses it; vCPU and domain numbers are dense indices; pCPU sets
+ * are not empty and name pCPUs of the topology only. The format is described in
+ * docs/conformance.md.
  */
 #ifndef HV_CONFORM_SCRIPT_H
 #define HV_CONFORM_SCRIPT_H
@@ -118,7 +119,8 @@ struct script_error {
 
 /*
  * Reads a script. Returns 0, -HV_EINVAL (err says where and what was expected), -HV_ENOMEM, or
- * another negative errno when the file cannot be read (err->text is set). script_free() in any case.
+ * another negative errno when the file cannot be read (err->text is set). script_free() in any
+ * case.
  */
 int script_load(const char *path, struct script *s, struct script_error *err);
 /* The same from memory; the text is only read. */

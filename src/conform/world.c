@@ -1,9 +1,10 @@
 /*
  * Replays a script: the main loop of its world (docs/conformance.md, "Time and order").
  *
- * The world is serial. At each moment the first of these that applies is done: guest actions that are
- * due, requests that have arrived, timers, one script line, one automatic wake; each is followed by
- * passes on all pCPUs whose request is due. When none applies the clock goes to the next time.
+ * The world is serial. At each moment the first of these that applies is done: guest actions that
+ * are due, requests that have arrived, timers, one script line, one automatic wake; each is
+ * followed by passes on all pCPUs whose request is due. When none applies the clock goes to the
+ * next time.
  */
 #include "conform/world.h"
 
@@ -16,9 +17,9 @@
 #include "conform/world_state.h"
 
 /*
- * Operations at one time, for each script line, after which the world is said to go round in circles: a
- * request that is answered by the same request again has no end. A line rarely makes more than one
- * pass on every pCPU, so that 10^6 passes on HV_MAX_PCPUS pCPUs are far beyond.
+ * Operations at one time, for each script line, after which the world is said to go round in
+ * circles: a request that is answered by the same request again has no end. A line rarely makes
+ * more than one pass on every pCPU, so that 10^6 passes on HV_MAX_PCPUS pCPUs are far beyond.
  */
 #define MAX_AT_ONE_TIME 1000000
 
@@ -88,7 +89,10 @@ static void check_laws(struct world *w)
 		   v.pcpu == HV_NO_PCPU ? -1 : (int)v.pcpu, v.domain, v.unit);
 }
 
-/* A pCPU that was in the hypervisor handles its own request, if it is still in flight, on the way out. */
+/*
+ * A pCPU that was in the hypervisor handles its own request, if it is still in flight, on the way
+ * out.
+ */
 static void end_operation(struct world *w)
 {
 	record_moves(w);

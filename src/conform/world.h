@@ -2,8 +2,8 @@
  * The world of a conformance script: time, schedule requests, timers and guests around the engine.
  *
  * It has its own rules of order (docs/conformance.md), simpler than those of a machine: operations
- * take no time, a request for another pCPU arrives after a fixed latency, and what is due at the same
- * time is done in a fixed order.
+ * take no time, a request for another pCPU arrives after a fixed latency, and what is due at the
+ * same time is done in a fixed order.
  */
 #ifndef HV_CONFORM_WORLD_H
 #define HV_CONFORM_WORLD_H

@@ -9,8 +9,8 @@
 #include "conform/world_state.h"
 
 /*
- * Boot parameters of Xen's schedulers. One of a policy that this build does not have is accepted: it
- * has no effect on the policy of the script.
+ * Boot parameters of Xen's schedulers. One of a policy that this build does not have is accepted:
+ * it has no effect on the policy of the script.
  */
 static const char *const known_params[] = {
 	"credit2_balance_over",		"credit2_balance_under",
@@ -31,7 +31,10 @@ static bool is_known_param(const char *name)
 	return false;
 }
 
-/* pCPU p: thread p mod T, core (p / T) mod C of its socket, socket p / (C * T), node socket * N / S. */
+/*
+ * pCPU p: thread p mod T, core (p / T) mod C of its socket, socket p / (C * T), node socket * N /
+ * S.
+ */
 static void create_machine(struct world *w)
 {
 	const struct script *s = w->s;

@@ -1,8 +1,9 @@
 /*
- * The engine's host in a replay: clock, requests, timers, memory, and the lines that its trace makes.
+ * The engine's host in a replay: clock, requests, timers, memory, and the lines that its trace
+ * makes.
  *
- * Requests (docs/conformance.md, "Time and order"): one flag and due time for each pCPU; a request for the
- * executing pCPU is due now, one for another pCPU after the latency.
+ * Requests (docs/conformance.md, "Time and order"): one flag and due time for each pCPU; a request
+ * for the executing pCPU is due now, one for another pCPU after the latency.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /*
- * Executes script lines, and wakes vCPUs as scripts and guests do. Policy parameters that the policy does
- * not have are ignored, as Xen's generic layer does; a value that it refuses makes an error line.
+ * Executes script lines, and wakes vCPUs as scripts and guests do. Policy parameters that the
+ * policy does not have are ignored, as Xen's generic layer does; a value that it refuses makes an
+ * error line.
  */
 #include <assert.h>
 #include <string.h>
@@ -160,7 +161,9 @@ void world_script_line(struct world *w, const struct script_line *l)
 	case SCRIPT_RTDS:
 	case SCRIPT_ARINC:
 	case SCRIPT_ARINC_GET:
-		/* Reached only with a policy of that name: boot refuses a policy that is missing. */
+		/*
+		 * Reached only with a policy of that name: boot refuses a policy that is missing.
+		 */
 		world_stop(w, REPLAY_REFUSED, "policy '%s' has no interface for this command here",
 			   w->s->sched);
 	default:

@@ -2,8 +2,8 @@
  * The state of a replay, shared by the files world*.c only.
  *
  * Laws: loaded[p] is the guest vCPU that runs on pCPU p (NULL: idle) and its `on` is p; `actions`
- * holds pCPU p exactly if that guest has a finite rest of CPU time and is not blocked; `wakes` holds
- * a vCPU exactly if an automatic wake is coming.
+ * holds pCPU p exactly if that guest has a finite rest of CPU time and is not blocked; `wakes`
+ * holds a vCPU exactly if an automatic wake is coming.
  */
 #ifndef HV_CONFORM_WORLD_STATE_H
 #define HV_CONFORM_WORLD_STATE_H
