@@ -143,9 +143,9 @@ static void dispatch(struct observe *o, struct observe_vcpu *v, hv_time t, uint3
 		v->last_pcpu = pcpu;
 	}
 	if (v->settled != v->stopped)
-		ledger_broken(o,
-			      NAME " ran until %lld ns, but its running is reported only up to %lld",
-			      v->domain, v->id, (long long)v->stopped, (long long)v->settled);
+		ledger_broken(
+			o, NAME " ran until %lld ns, but its running is reported only up to %lld",
+			v->domain, v->id, (long long)v->stopped, (long long)v->settled);
 	v->settled = t;
 }
 
@@ -231,13 +231,16 @@ void observe_run(struct observe *o, const struct hv_vcpu *vcpu, hv_time from, hv
 		sum += ns[c];
 	}
 	if (sum != to - from)
-		ledger_broken(o, NAME ": parts of %lld..%lld ns sum to %lld, not to %lld", v->domain,
-			      v->id, (long long)from, (long long)to, (long long)sum,
+		ledger_broken(o, NAME ": parts of %lld..%lld ns sum to %lld, not to %lld",
+			      v->domain, v->id, (long long)from, (long long)to, (long long)sum,
 			      (long long)(to - from));
 	v->settled = to;
 	if (o->log) {
-		struct log_record r = {.kind = LOG_RUN, .time = o->now, .vcpu = vcpu->observer,
-				       .a = o->now - to, .b = to - from};
+		struct log_record r = {.kind = LOG_RUN,
+				       .time = o->now,
+				       .vcpu = vcpu->observer,
+				       .a = o->now - to,
+				       .b = to - from};
 
 		memcpy(r.ns, ns, sizeof(r.ns));
 		log_write(o->log, &r);
@@ -256,8 +259,10 @@ void observe_core_wait(struct observe *o, const struct hv_vcpu *vcpu, hv_time t,
 	v->core_wait = on;
 	enter_waiting(v, t);
 	if (o->log)
-		log_write(o->log, &(struct log_record){.kind = LOG_CORE_WAIT, .time = t,
-						       .vcpu = vcpu->observer, .a = on});
+		log_write(o->log, &(struct log_record){.kind = LOG_CORE_WAIT,
+						       .time = t,
+						       .vcpu = vcpu->observer,
+						       .a = on});
 }
 
 void observe_idle_runnable(struct observe *o, const struct hv_vcpu *vcpu, hv_time from, hv_time to)
@@ -271,8 +276,10 @@ void observe_idle_runnable(struct observe *o, const struct hv_vcpu *vcpu, hv_tim
 		ledger_clock(o, to);
 	v->idle_runnable += to - from;
 	if (o->log)
-		log_write(o->log, &(struct log_record){.kind = LOG_IDLE_RUNNABLE, .time = o->now,
-						       .vcpu = vcpu->observer, .a = o->now - to,
+		log_write(o->log, &(struct log_record){.kind = LOG_IDLE_RUNNABLE,
+						       .time = o->now,
+						       .vcpu = vcpu->observer,
+						       .a = o->now - to,
 						       .b = to - from});
 }
 
@@ -390,8 +397,11 @@ void observe_pcpu(struct observe *o, unsigned pcpu, hv_time t, enum observe_mode
 	p->domain = domain;
 	core->shared_since = core_is_shared(o, p->core_first) ? t : -1;
 	if (o->log)
-		log_write(o->log, &(struct log_record){.kind = LOG_PCPU, .time = t, .pcpu = pcpu,
-						       .a = mode, .domain = domain});
+		log_write(o->log, &(struct log_record){.kind = LOG_PCPU,
+						       .time = t,
+						       .pcpu = pcpu,
+						       .a = mode,
+						       .domain = domain});
 }
 
 /* ------------------------------------------------------------------ window and laws */
@@ -477,8 +487,9 @@ bool observe_check(struct observe *o, hv_time t, struct observe_violation *out)
 			sum += p->ns[m];
 		guest_mode += p->ns[OBSERVE_PCPU_GUEST];
 		if (sum != t - o->start)
-			ledger_broken(o, "pCPU %u: its categories sum to %lld ns, but %lld have passed",
-				      c, (long long)sum, (long long)(t - o->start));
+			ledger_broken(
+				o, "pCPU %u: its categories sum to %lld ns, but %lld have passed",
+				c, (long long)sum, (long long)(t - o->start));
 	}
 	if (in_guest != guest_mode)
 		ledger_broken(o, "the vCPUs were in their guests for %lld ns, the pCPUs for %lld",

@@ -184,8 +184,9 @@ int observe_domain_name(struct observe *o, int id, const char *name)
 		return 0;
 	}
 	if (o->log)
-		log_write(o->log, &(struct log_record){.kind = LOG_DOMAIN, .time = o->now,
-						       .domain = id, .name = name});
+		log_write(o->log,
+			  &(struct log_record){
+				  .kind = LOG_DOMAIN, .time = o->now, .domain = id, .name = name});
 	return 0;
 }
 
@@ -222,7 +223,8 @@ uint32_t observe_vcpu_register(struct observe *o, struct hv_vcpu *engine, hv_tim
 	assert(!engine->idle);
 	t = ledger_clock(o, t);
 	snprintf(name, sizeof(name), "d%d", id);
-	if (make_room(o) || (find_domain(o, id) == o->nr_domains && observe_domain_name(o, id, name))) {
+	if (make_room(o) ||
+	    (find_domain(o, id) == o->nr_domains && observe_domain_name(o, id, name))) {
 		o->error = -HV_ENOMEM;
 		return 0;
 	}
@@ -233,9 +235,12 @@ uint32_t observe_vcpu_register(struct observe *o, struct hv_vcpu *engine, hv_tim
 	ledger_born(o, v, engine, t);
 	engine->observer = o->nr_vcpus;
 	if (o->log)
-		log_write(o->log, &(struct log_record){.kind = LOG_VCPU, .time = t,
-						       .vcpu = o->nr_vcpus, .domain = id,
-						       .a = engine->id, .b = v->runstate});
+		log_write(o->log, &(struct log_record){.kind = LOG_VCPU,
+						       .time = t,
+						       .vcpu = o->nr_vcpus,
+						       .domain = id,
+						       .a = engine->id,
+						       .b = v->runstate});
 	return o->nr_vcpus;
 }
 
@@ -248,7 +253,8 @@ void observe_vcpu_gone(struct observe *o, struct hv_vcpu *v, hv_time t)
 	t = ledger_clock(o, t);
 	ledger_gone(o, &o->vcpu[number], t);
 	if (o->log)
-		log_write(o->log, &(struct log_record){.kind = LOG_GONE, .time = t, .vcpu = number});
+		log_write(o->log,
+			  &(struct log_record){.kind = LOG_GONE, .time = t, .vcpu = number});
 }
 
 /* ------------------------------------------------------------------ trace records */

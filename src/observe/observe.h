@@ -155,7 +155,7 @@ struct observe_violation {
 bool observe_check(struct observe *o, hv_time t, struct observe_violation *out);
 
 struct observe_stall {
-	uint32_t vcpu; /* number of the record, 0 = nobody has waited */
+	uint32_t vcpu;	       /* number of the record, 0 = nobody has waited */
 	hv_time since, lasted; /* begin and length of its longest wait */
 };
 /*
@@ -171,7 +171,7 @@ bool observe_stalled(const struct observe *o, hv_time t, hv_time limit, struct o
 struct observe_counts {
 	uint64_t dispatches; /* times it began to run */
 	uint64_t wakes, blocks, yields;
-	uint64_t preempted;  /* running -> runnable */
+	uint64_t preempted; /* running -> runnable */
 	uint64_t migrations[OBSERVE_NR_DISTANCES];
 };
 
@@ -179,55 +179,55 @@ struct observe_vcpu {
 	/* who */
 	int domain; /* id */
 	uint32_t id;
-	uint32_t group;		    /* index of the domain's results, observe_domain() */
-	hv_time born, gone;	    /* gone < 0: alive; born = start of the window at the earliest */
+	uint32_t group;	    /* index of the domain's results, observe_domain() */
+	hv_time born, gone; /* gone < 0: alive; born = start of the window at the earliest */
 	/* results, closed up to the last observe_mark/check/close */
 	int64_t ns[OBSERVE_NR_TIMES];
 	struct observe_counts counts;
-	int64_t max_wake;  /* longest wake-to-run delay */
-	int64_t max_ready; /* longest time ready without running (cap not counted)... */
+	int64_t max_wake;	 /* longest wake-to-run delay */
+	int64_t max_ready;	 /* longest time ready without running (cap not counted)... */
 	hv_time max_ready_since; /* ...and when it began */
-	int64_t max_wait;  /* longest time from wanting to run until running, cap included */
-	int64_t idle_runnable; /* waited while a pCPU that it may use was idle */
+	int64_t max_wait;	 /* longest time from wanting to run until running, cap included */
+	int64_t idle_runnable;	 /* waited while a pCPU that it may use was idle */
 
 	/* the ledger's own state */
 	const struct hv_vcpu *engine; /* NULL when gone */
 	enum hv_runstate_kind runstate;
-	enum observe_time waiting;  /* category when not running */
+	enum observe_time waiting; /* category when not running */
 	bool paused, parked, migrating, core_wait;
-	uint32_t last_pcpu;	    /* where it last began to run, HV_NO_PCPU = never */
-	hv_time since;		    /* entry into the present category */
-	hv_time settled;	    /* running time is reported up to here */
-	hv_time stopped;	    /* end of the last stretch of running */
-	int64_t ran;		    /* running time of the window by the runstates */
+	uint32_t last_pcpu;		    /* where it last began to run, HV_NO_PCPU = never */
+	hv_time since;			    /* entry into the present category */
+	hv_time settled;		    /* running time is reported up to here */
+	hv_time stopped;		    /* end of the last stretch of running */
+	int64_t ran;			    /* running time of the window by the runstates */
 	int64_t engine_ran, engine_blocked; /* the engine's own totals at the start of the window */
-	hv_time wake_at;	    /* wake not yet answered by running, or -1 */
-	hv_time wait_since;	    /* start of the present wait, or -1 */
-	hv_time ready_since;	    /* the same, begun anew when a cap wait ends; or -1 */
-	int64_t ready_ns;	    /* ready time of the present wait, closed part */
+	hv_time wake_at;		    /* wake not yet answered by running, or -1 */
+	hv_time wait_since;		    /* start of the present wait, or -1 */
+	hv_time ready_since;		    /* the same, begun anew when a cap wait ends; or -1 */
+	int64_t ready_ns;		    /* ready time of the present wait, closed part */
 };
 
 struct observe_pcpu {
 	int64_t ns[OBSERVE_NR_MODES];
-	uint64_t switches;	   /* passes that changed the unit */
-	uint64_t passes;	   /* all schedule passes (of the resource, at its master) */
-	uint64_t tickles, wasted;  /* wasted: the pass after it went on with the same unit */
-	int64_t shared;	/* ns in which this core ran two domains, kept at its lowest pCPU */
+	uint64_t switches;	  /* passes that changed the unit */
+	uint64_t passes;	  /* all schedule passes (of the resource, at its master) */
+	uint64_t tickles, wasted; /* wasted: the pass after it went on with the same unit */
+	int64_t shared; /* ns in which this core ran two domains, kept at its lowest pCPU */
 
 	enum observe_mode mode;
 	int domain;
 	hv_time since;
 	uint32_t tickles_open;
-	uint32_t core_first; /* lowest pCPU of its core */
-	uint32_t sibling;    /* next pCPU of its core, cyclic */
+	uint32_t core_first;  /* lowest pCPU of its core */
+	uint32_t sibling;     /* next pCPU of its core, cyclic */
 	hv_time shared_since; /* kept at core_first; -1 = not now */
 };
 
 struct observe_domain {
 	int id;
 	char *name;
-	uint32_t nr_vcpus; /* ever created */
-	struct histogram wake; /* from the wake to the runstate running */
+	uint32_t nr_vcpus;	/* ever created */
+	struct histogram wake;	/* from the wake to the runstate running */
 	struct histogram ready; /* ready time of each wait that ended in running */
 };
 
@@ -245,10 +245,10 @@ struct observe_totals {
 	struct observe_sum vcpus;
 	int64_t pcpu_ns[OBSERVE_NR_MODES];
 	uint64_t switches, passes, tickles, wasted;
-	uint64_t resets;     /* credit2 credit resets */
-	uint64_t rqmoves;    /* moves between runqueues */
-	int64_t shared;	     /* isolation: ns of core time in which two domains shared the core */
-	uint64_t records;    /* trace records seen in the window */
+	uint64_t resets;  /* credit2 credit resets */
+	uint64_t rqmoves; /* moves between runqueues */
+	int64_t shared;	  /* isolation: ns of core time in which two domains shared the core */
+	uint64_t records; /* trace records seen in the window */
 };
 
 /* vCPUs are numbered 1..nr, pCPUs 0..nr-1, domains 0..nr-1 in order of appearance. Pointers are

@@ -9,10 +9,10 @@
 #include "observe/observe.h"
 
 struct observe {
-	hv_time start;	  /* of the window */
-	hv_time now;	  /* time of the latest record or report */
-	int error;	  /* first failure of memory */
-	bool broken;	  /* first holds the first broken law */
+	hv_time start; /* of the window */
+	hv_time now;   /* time of the latest record or report */
+	int error;     /* first failure of memory */
+	bool broken;   /* first holds the first broken law */
 	struct observe_violation first;
 
 	struct hv_topology topology;
