@@ -125,6 +125,23 @@ enum mc_kind {
 /* Causes of mc_charge(), by the category of the ledger that pays. */
 enum mc_charge { MC_CHARGE_HYPERVISOR, MC_CHARGE_USEFUL, MC_CHARGE_SPIN };
 
+/* An event of the queue: (time, order), its place in the heap. Private to the machine. */
+struct mc_event {
+	hv_time time;
+	uint64_t order; /* class, entity, sequence */
+	uint32_t pos;	/* in the heap + 1, 0 = not queued */
+	uint32_t what;	/* whose it is */
+};
+
+/* A one-shot timer; see mc_timer_init(). */
+struct mc_timer {
+	struct mc_event ev;
+	struct mc_machine *machine;
+	void (*fn)(struct mc_timer *t);
+	void *data;
+	uint64_t order; /* class and entity */
+};
+
 /*
  * One virtual machine. The lab fills it with mc_vm_create(); the guest layer may set guest and
  * shared_ws before a vCPU first runs.
@@ -139,7 +156,10 @@ struct mc_vm {
 	struct mc_vcpu **vcpu;	     /* nr_vcpus entries */
 	int64_t shared_ws;	     /* bytes of the shared working set (mc_class.shared) */
 	int64_t share[MC_MAX_NODES]; /* a(v,n), sum MC_ONE */
-	uint16_t *llc_sharers;	     /* running vCPUs of a shared class, by LLC */
+	/* Private to the machine. */
+	uint16_t *llc_sharers; /* running vCPUs of a shared class, by LLC */
+	bool dying;
+	struct mc_timer death;
 };
 
 /* Where a vCPU is for the machine. */
@@ -169,14 +189,6 @@ struct mc_guest_ops {
 	void (*descheduled)(struct mc_vcpu *mv);
 };
 
-/* An event of the queue: (time, order), its place in the heap. Private to the machine. */
-struct mc_event {
-	hv_time time;
-	uint64_t order; /* class, entity, sequence */
-	uint32_t pos;	/* in the heap + 1, 0 = not queued */
-	uint32_t what;	/* whose it is */
-};
-
 struct mc_vcpu {
 	/* For the guest layer. */
 	struct mc_machine *machine;
@@ -195,15 +207,17 @@ struct mc_vcpu {
 	uint32_t pending; /* virtual interrupts that wait for delivery */
 	/* Private to the machine. */
 	bool fresh;	   /* its cache debt is to be found when it next computes */
+	bool announce;	   /* dispatched() is due */
 	bool deliver;	   /* pending interrupts may be delivered: none is still on its way */
 	uint8_t leaving;   /* enum mc_leaving: it halts or yields once its charges are paid */
 	hv_time start;	   /* work and ledger are settled up to here */
 	hv_time run_from;  /* running, not yet reported to the ledger from here */
 	int64_t run_ns[6]; /* the split of run_from..start, by enum observe_time */
 	int64_t pace;	   /* P, wall per nominal, 2^-20; includes the cold factor */
+	int64_t carry;	   /* wall * 2^20 not yet worth an nns, < P */
 	int64_t loss_smt, loss_cold, loss_memory; /* shares of the loss, in units of P */
 	int64_t charge[3];	     /* ns to pay before further guest work, by enum mc_charge */
-	int64_t debt;		     /* D, ns */
+	int64_t debt;		     /* D in 2^-20 ns: it falls by g each ns */
 	hv_time entered;	     /* on this core since, for F */
 	int64_t snap_core, snap_llc; /* F_c, F_s when it left */
 	uint32_t last_core, last_llc;
@@ -259,14 +273,6 @@ void mc_interrupt(struct mc_vcpu *target, struct mc_vcpu *from, uint32_t bits);
  * no vCPU's context. Class WAKE for sleeps and I/O, SAMPLE for things that look or command.
  */
 enum mc_timer_class { MC_TIMER_WAKE, MC_TIMER_SAMPLE };
-
-struct mc_timer {
-	struct mc_event ev;
-	struct mc_machine *machine;
-	void (*fn)(struct mc_timer *t);
-	void *data;
-	uint64_t order; /* class and entity */
-};
 
 /* entity orders timers that are due together (below 2^24); unique within a class for full determinism. */
 void mc_timer_init(struct mc_timer *t, struct mc_machine *m, enum mc_timer_class cls,

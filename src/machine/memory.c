@@ -1,0 +1,297 @@
+/*
+ * What running vCPUs share: the threads of a core, caches, memory nodes, the clock of a socket.
+ *
+ * Each pCPU has a footprint: the pressure on its SMT sibling, a working set in its LLC, a demand on memory
+ * nodes. It changes only at the events of hardware-model section 3.5; the factors of an LLC and of a node
+ * are state that follows its input with a dead band, so that the outcome does not depend on how often
+ * somebody looks.
+ *
+ * Laws: an LLC's Wsum is the sum over footprints in it, a VM's shared set counted once; a node's demand is
+ * the sum of share * demand over footprints, each added and removed as the same integer.
+ */
+#include "machine/internal.h"
+
+int64_t mc_pressure_of(const struct mc_machine *m, const struct mc_vcpu *mv)
+{
+	return mv->kind == MC_SPIN || mv->kind == MC_POLL ? m->params.p_spin : MC_ONE;
+}
+
+/* sigma of class cls of VM vm on this pCPU, given what the other threads of the core do. */
+static int64_t sigma_here(const struct mc_pcpu *pc, const struct mc_vm *vm,
+			  const struct mc_class *cls)
+{
+	const struct mc_machine *m = pc->machine;
+	int64_t pressure = 0;
+	bool same_vm = true;
+
+	for (uint32_t s = pc->sibling; s != pc->id; s = m->pcpu[s].sibling) {
+		const struct mc_pcpu *sib = &m->pcpu[s];
+
+		if (!sib->pressure)
+			continue;
+		if (sib->pressure > pressure)
+			pressure = sib->pressure;
+		if (sib->hw_vm != vm)
+			same_vm = false;
+	}
+	if (!pressure)
+		return MC_ONE;
+	return hw_sigma(cls->sigma, pressure, same_vm, m->params.s_vm);
+}
+
+static int64_t distance(const struct mc_machine *m, const struct mc_pcpu *pc, unsigned node)
+{
+	return pc->node == node ? MC_ONE : m->params.d_remote;
+}
+
+static int64_t lambda_here(const struct mc_pcpu *pc, const struct mc_vm *vm)
+{
+	const struct mc_machine *m = pc->machine;
+	int64_t sum = 0;
+
+	for (unsigned n = 0; n < m->params.nr_nodes; n++) {
+		if (vm->share[n])
+			sum += hw_mul(hw_mul(vm->share[n], distance(m, pc, n)), m->node[n].stretch);
+	}
+	return hw_mul(m->llc[pc->llc].stretch, sum);
+}
+
+static void count_demand(struct mc_machine *m, const struct mc_vm *vm, int64_t demand, int sign)
+{
+	for (unsigned n = 0; n < m->params.nr_nodes; n++) {
+		if (vm->share[n]) {
+			m->node[n].demand += sign * hw_mul(vm->share[n], demand);
+			MC_LAW(m, m->node[n].demand >= 0);
+		}
+	}
+}
+
+/* The demand of the footprint follows the sigma of its thread. */
+static void update_demand(struct mc_pcpu *pc, int64_t sigma)
+{
+	struct mc_machine *m = pc->machine;
+	const struct mc_class *cls = pc->hw_cls;
+	int64_t demand;
+
+	if (!cls || !cls->bw)
+		return;
+	demand = hw_demand(cls->bw, cls->mu, m->socket[pc->socket].phi, sigma);
+	if (demand == pc->hw_demand)
+		return;
+	count_demand(m, pc->hw_vm, pc->hw_demand, -1);
+	count_demand(m, pc->hw_vm, demand, 1);
+	pc->hw_demand = demand;
+	m->memory_changed = true;
+}
+
+void mc_refresh_pace(struct mc_pcpu *pc)
+{
+	struct mc_machine *m = pc->machine;
+	struct mc_vcpu *mv = pc->mv;
+	const struct mc_class *cls = pc->hw_cls;
+	int64_t sigma, phi, alone, compute, lambda, warm, pace;
+
+	if (!cls)
+		return;
+	sigma = sigma_here(pc, pc->hw_vm, cls);
+	update_demand(pc, sigma);
+	if (pc->state != MC_PCPU_RUN || mv->kind != MC_COMPUTE)
+		return;
+	MC_LAW(m, mv->cls == cls && mv->vm == pc->hw_vm);
+	phi = m->socket[pc->socket].phi;
+	lambda = cls->mu ? lambda_here(pc, mv->vm) : MC_ONE;
+	compute = hw_compute_part(cls->mu, phi, sigma);
+	warm = compute + hw_mul(cls->mu, lambda);
+	pace = mv->debt ? hw_cold_pace(warm, m->params.cold_share) : warm;
+	if (pace == mv->pace)
+		return;
+	mc_settle_vcpu(mv);
+	alone = sigma == MC_ONE ? compute : hw_compute_part(cls->mu, phi, MC_ONE);
+	mv->loss_smt = compute - alone;
+	mv->loss_memory = hw_mul(cls->mu, lambda) - cls->mu;
+	mv->loss_cold = pace - warm;
+	mv->pace = pace;
+	mv->carry = 0;
+	mc_requeue(pc);
+}
+
+static void refresh_siblings(struct mc_pcpu *pc)
+{
+	struct mc_machine *m = pc->machine;
+
+	for (uint32_t s = pc->sibling; s != pc->id; s = m->pcpu[s].sibling)
+		mc_refresh_pace(&m->pcpu[s]);
+}
+
+/* One working set enters (sign 1) or leaves (-1) the LLC of pc. */
+static void count_set(struct mc_pcpu *pc, const struct mc_vm *vm, const struct mc_class *cls,
+		      int sign)
+{
+	struct mc_machine *m = pc->machine;
+	int64_t bytes = cls->ws;
+
+	if (cls->shared) {
+		uint16_t *sharers = &vm->llc_sharers[pc->llc];
+		bool first = sign > 0 ? *sharers == 0 : *sharers == 1;
+
+		*sharers = (uint16_t)(*sharers + sign);
+		bytes = first ? vm->shared_ws : 0;
+	}
+	if (bytes) {
+		m->llc[pc->llc].sets += sign * bytes;
+		m->memory_changed = true;
+		MC_LAW(m, m->llc[pc->llc].sets >= 0);
+	}
+}
+
+/* |now - in force| exceeds the dead band. */
+static bool outside(const struct mc_machine *m, int64_t now, int64_t in_force)
+{
+	int64_t diff = now > in_force ? now - in_force : in_force - now;
+
+	return diff > hw_mul(in_force, m->params.deadband);
+}
+
+void mc_check_dead_band(struct mc_machine *m)
+{
+	bool changed = false;
+
+	if (!m->memory_changed)
+		return;
+	m->memory_changed = false;
+	for (unsigned i = 0; i < m->params.nr_llcs; i++) {
+		struct mc_llc *l = &m->llc[i];
+		int64_t before = l->stretch;
+
+		if (!outside(m, l->sets, l->sets_in_force))
+			continue;
+		l->sets_in_force = l->sets;
+		l->stretch = hw_llc_stretch(m->params.chi, m->params.llc_bytes, l->sets);
+		changed |= l->stretch != before;
+	}
+	for (unsigned i = 0; i < m->params.nr_nodes; i++) {
+		struct mc_node_memory *n = &m->node[i];
+		int64_t before = n->stretch;
+
+		if (!outside(m, n->demand, n->demand_in_force))
+			continue;
+		n->demand_in_force = n->demand;
+		n->stretch = hw_bandwidth_stretch(&m->params, hw_div(n->demand, m->params.mem_bw));
+		changed |= n->stretch != before;
+	}
+	if (!changed)
+		return;
+	for (unsigned i = 0; i < m->params.nr_pcpus; i++) {
+		struct mc_pcpu *pc = &m->pcpu[i];
+
+		if (pc->state == MC_PCPU_RUN && pc->hw_cls && pc->hw_cls->mu)
+			mc_refresh_pace(pc);
+	}
+	m->memory_changed = false; /* demand uses lambda = 1: no fixed point to iterate */
+}
+
+/* Cores of a socket that are not idle decide its clock. */
+static void count_active(struct mc_pcpu *pc, bool active)
+{
+	struct mc_machine *m = pc->machine;
+	struct mc_socket *s = &m->socket[pc->socket];
+	int64_t phi = MC_ONE;
+
+	if (!m->params.nr_turbo || pc->hw_active == active)
+		return;
+	pc->hw_active = active;
+	if (active)
+		s->active += m->core_active[pc->core]++ == 0;
+	else
+		s->active -= --m->core_active[pc->core] == 0;
+	if (s->active)
+		phi = m->params.turbo[s->active <= m->params.nr_turbo ? s->active - 1
+								      : m->params.nr_turbo - 1];
+	if (phi == s->phi)
+		return;
+	s->phi = phi;
+	for (unsigned i = 0; i < m->params.nr_pcpus; i++) {
+		if (m->pcpu[i].socket == pc->socket)
+			mc_refresh_pace(&m->pcpu[i]);
+	}
+}
+
+void mc_footprint(struct mc_pcpu *pc, struct mc_vcpu *mv, int64_t pressure)
+{
+	struct mc_machine *m = pc->machine;
+	const struct mc_vm *vm = mv ? mv->vm : NULL;
+	const struct mc_class *cls = mv ? mv->cls : NULL;
+
+	if (pc->hw_vm != vm || pc->hw_cls != cls) {
+		if (pc->hw_cls) {
+			count_set(pc, pc->hw_vm, pc->hw_cls, -1);
+			if (pc->hw_demand)
+				count_demand(m, pc->hw_vm, pc->hw_demand, -1);
+			pc->hw_demand = 0;
+		}
+		if (pc->hw_vm != vm)
+			pc->pressure = -1; /* the same-VM bonus may change as well */
+		pc->hw_vm = vm;
+		pc->hw_cls = cls;
+		if (cls)
+			count_set(pc, vm, cls, 1);
+	}
+	if (pc->pressure != pressure) {
+		pc->pressure = pressure;
+		count_active(pc, pressure > 0);
+		refresh_siblings(pc);
+	}
+	mc_refresh_pace(pc);
+	mc_check_dead_band(m);
+}
+
+void mc_work_changed(struct mc_pcpu *pc, bool new_class)
+{
+	struct mc_vcpu *mv = pc->mv;
+	int64_t pressure = mc_pressure_of(pc->machine, mv);
+
+	if (new_class) {
+		mc_footprint(pc, mv, pressure);
+		return;
+	}
+	/* A spin loop begins or ends: only the sibling is re-evaluated (section 3.5). */
+	if (pc->pressure != pressure) {
+		pc->pressure = pressure;
+		refresh_siblings(pc);
+	}
+	mc_refresh_pace(pc);
+}
+
+void mc_cache_enter(struct mc_pcpu *pc, struct mc_vcpu *mv)
+{
+	struct mc_machine *m = pc->machine;
+	const struct mc_params *p = &m->params;
+	int64_t w_priv = 0, w_llc = 0, d = 0;
+
+	mv->fresh = false;
+	if (mv->last_core == pc->core)
+		w_priv = hw_warmth(m->core_inserted[pc->core] - mv->snap_core, p->l2_bytes);
+	if (mv->last_llc == pc->llc)
+		w_llc = hw_warmth(m->llc[pc->llc].inserted - mv->snap_llc, p->llc_bytes);
+	if (w_priv == MC_ONE && w_llc == MC_ONE) {
+		mv->debt = 0;
+		return;
+	}
+	for (unsigned n = 0; n < p->nr_nodes; n++)
+		d += hw_mul(mv->vm->share[n], distance(m, pc, n));
+	mv->debt = hw_debt(p, mv->cls->ws, w_priv, w_llc, d) << 20;
+}
+
+void mc_cache_leave(struct mc_pcpu *pc, struct mc_vcpu *mv)
+{
+	struct mc_machine *m = pc->machine;
+	int64_t ws = mv->cls ? mv->cls->ws : 0;
+	int64_t bytes = hw_inserted(&m->params, ws, m->now - mv->entered);
+
+	m->core_inserted[pc->core] += bytes < m->params.l2_bytes ? bytes : m->params.l2_bytes;
+	m->llc[pc->llc].inserted += bytes;
+	mv->snap_core = m->core_inserted[pc->core];
+	mv->snap_llc = m->llc[pc->llc].inserted;
+	mv->last_core = pc->core;
+	mv->last_llc = pc->llc;
+}
