@@ -96,7 +96,7 @@ static void one_run(struct job_table *table, unsigned number)
 	}
 	/* A run that was cut short is no sample beside whole ones; it is kept only when it is the
 	 * one run asked for. */
-	if (result->status == LAB_INTERRUPTED && campaign_planned(c) > 1) {
+	if (result->status == LAB_INTERRUPTED && stop_asked(options) && campaign_planned(c) > 1) {
 		lab_result_clear(result);
 		return;
 	}
@@ -199,7 +199,12 @@ static int plan(struct campaign *c, const struct campaign_options *options)
 int campaign_run(const struct scenario_file *file, const struct campaign_options *options,
 		 struct campaign *out)
 {
-	struct campaign c = {.file = file, .n_variants = file->n_variants};
+	struct campaign c = {
+		.file = file,
+		.n_variants = file->n_variants,
+		.has_variant = options->has_variant,
+		.variant = options->variant,
+	};
 	struct job_table table = {.campaign = &c, .options = options};
 
 	assert(file->n_variants > 0);
@@ -213,7 +218,7 @@ int campaign_run(const struct scenario_file *file, const struct campaign_options
 		campaign_free(&c);
 		return -EAGAIN;
 	}
-	for (unsigned i = 0; i < c.n_variants * c.n_seeds; i++)
+	for (unsigned i = 0; i < c.n_variants * c.n_seeds && stop_asked(options); i++)
 		c.interrupted |=
 			c.wanted[i] && (!c.done[i] || c.result[i].status == LAB_INTERRUPTED);
 	*out = c;

@@ -8,6 +8,7 @@
 #define HVSCHED_CAMPAIGN_CAMPAIGN_H
 
 #include "lab/lab.h"
+#include "report/report.h"
 
 struct campaign {
 	const struct scenario_file *file;
@@ -15,7 +16,9 @@ struct campaign {
 	unsigned n_seeds;	   /* width of the table: the largest run.seeds of the file */
 	struct lab_result *result; /* [variant * n_seeds + seed]; valid where done is set */
 	bool *wanted, *done;	   /* likewise: runs that were asked for, that were made */
-	bool interrupted;	   /* not every run was made */
+	bool interrupted;	   /* stopped on request: not every run was made whole */
+	bool has_variant;	   /* only this one was asked for */
+	unsigned variant;
 };
 
 struct campaign_options {
@@ -48,5 +51,12 @@ enum lab_status campaign_status(const struct campaign *c, const struct lab_resul
 /* Value of a reference in one run, for sc_expect_eval(); ctx is the struct campaign. */
 int campaign_value(void *ctx, unsigned variant, unsigned seed, const struct sc_ref *ref, int vm,
 		   double *value);
+
+/*
+ * The report of a campaign, its expectations evaluated. It points into the campaign, which must live
+ * longer; campaign_report_free() frees what is its own. 0, -HV_ENOMEM.
+ */
+int campaign_report(const struct campaign *c, struct report *out);
+void campaign_report_free(struct report *r);
 
 #endif

@@ -460,7 +460,7 @@ static void print_expects(FILE *out, const struct report *r)
 
 static void print_trouble(FILE *out, const struct report *r)
 {
-	static const char *const word[] = {[LAB_INTERRUPTED] = "interrupted",
+	static const char *const word[] = {[LAB_INTERRUPTED] = "cut short",
 					   [LAB_STALL] = "stall",
 					   [LAB_BROKEN] = "broken law",
 					   [LAB_FAILED] = "failed"};

@@ -30,7 +30,7 @@ struct report_range report_range(const struct report_variant *v, report_get get,
 	for (unsigned i = 0; i < v->n_runs; i++) {
 		double value;
 
-		if (get(v, v->run[i], first_vm, n_vms, &value))
+		if (v->run[i]->vm && get(v, v->run[i], first_vm, n_vms, &value))
 			report_range_add(&range, value);
 	}
 	return range;

@@ -12,7 +12,9 @@
 
 struct report_variant {
 	const struct scenario *scenario;
-	const struct lab_result *const *run; /* [n_runs], none NULL, by ascending seed */
+	/* [n_runs], none NULL, by ascending seed. A failed run may hold no more than its message
+	 * (vm is NULL); it has no values. */
+	const struct lab_result **run;
 	unsigned n_runs;
 };
 
@@ -26,9 +28,9 @@ struct report_expect {
 
 struct report {
 	const char *path; /* of the scenario */
-	const struct report_variant *variant;
+	struct report_variant *variant;
 	unsigned n_variants;
-	const struct report_expect *expect;
+	struct report_expect *expect;
 	unsigned n_expects;
 	unsigned n_planned; /* runs that were asked for */
 	bool interrupted;

@@ -8,12 +8,13 @@
 
 #include "report/report.h"
 
-static enum report_verdict of_run(enum lab_status status)
+static enum report_verdict of_run(const struct report *r, enum lab_status status)
 {
 	switch (status) {
 	case LAB_DONE:
-	case LAB_INTERRUPTED:
 		return REPORT_HELD;
+	case LAB_INTERRUPTED: /* by the user, or run.duration ended before run.until was done */
+		return r->interrupted ? REPORT_INTERRUPTED : REPORT_MISSED;
 	case LAB_STALL:
 		return REPORT_STALL;
 	case LAB_BROKEN:
@@ -48,7 +49,7 @@ enum report_verdict report_verdict(const struct report *r)
 		worst = REPORT_MISSED;
 	for (unsigned v = 0; v < r->n_variants; v++) {
 		for (unsigned i = 0; i < r->variant[v].n_runs; i++) {
-			enum report_verdict one = of_run(r->variant[v].run[i]->status);
+			enum report_verdict one = of_run(r, r->variant[v].run[i]->status);
 
 			if (one < worst)
 				worst = one;

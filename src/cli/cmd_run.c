@@ -1,0 +1,229 @@
+/*
+ * `hvsched run FILE`: every variant of a scenario with every seed, and what came out.
+ *
+ * Bad input ends before the first run (exit 2). After that, whatever was run is reported, also when
+ * Ctrl-C ends it; the exit code is the worst of what happened.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/session.h"
+
+struct arguments {
+	struct session session; /* first: it is the input of the shared options as well */
+	const char *path, *variant;
+	bool each_vm, show_config, quiet;
+};
+
+enum { KEY_VARIANT = 0x300, KEY_LOG, KEY_CHECK, KEY_EACH_VM, KEY_SHOW_CONFIG };
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct arguments *a = state->input;
+
+	switch (key) {
+	case KEY_VARIANT:
+		a->variant = arg;
+		return 0;
+	case KEY_LOG:
+		a->session.campaign.log_path = arg;
+		return 0;
+	case KEY_CHECK:
+		a->session.campaign.check_determinism = true;
+		return 0;
+	case KEY_EACH_VM:
+		a->each_vm = true;
+		return 0;
+	case KEY_SHOW_CONFIG:
+		a->show_config = true;
+		return 0;
+	case 'q':
+		a->quiet = true;
+		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->session;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->path)
+			argp_error(state, "one FILE at a time, '%s' is the second", arg);
+		a->path = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!a->path)
+			argp_error(state, "which scenario? `hvsched run FILE`");
+		if (a->show_config && a->session.json && !a->session.json_path)
+			argp_error(state, "--show-config and --json both write to standard "
+					  "output: give --json=FILE");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option options[] = {
+	{"variant", KEY_VARIANT, "NAME", 0, "Run this variant only", 2},
+	{"log", KEY_LOG, "FILE", 0, "Write the event log of one run (see `hvsched log`)", 2},
+	{"check-determinism", KEY_CHECK, NULL, 0, "Do each run twice and compare the logs' hashes",
+	 2},
+	{"each-vm", KEY_EACH_VM, NULL, 0, "A line for each VM of a group and each pCPU", 2},
+	{"show-config", KEY_SHOW_CONFIG, NULL, 0, "Print each variant with all defaults first", 2},
+	{"quiet", 'q', NULL, 0, "Print what failed and the verdict only", 2},
+	{0},
+};
+
+/* ---- the parts of the command; each returns an exit code */
+
+static int choose_variant(struct arguments *a, const char *argv0, const struct scenario_file *f)
+{
+	struct campaign_options *c = &a->session.campaign;
+
+	if (!a->variant)
+		return EXIT_HELD;
+	c->has_variant = true;
+	for (c->variant = 0; c->variant < f->n_variants; c->variant++) {
+		if (strcmp(f->variant[c->variant].variant, a->variant) == 0)
+			return EXIT_HELD;
+	}
+	fprintf(stderr, "%s: %s has no variant '%s'; it has:", argv0, a->path, a->variant);
+	for (unsigned i = 0; i < f->n_variants; i++)
+		fprintf(stderr, "%s '%s'", i ? "," : "", f->variant[i].variant);
+	fputc('\n', stderr);
+	return EXIT_USAGE;
+}
+
+static void override_seeds(const struct campaign_options *c, struct scenario_file *f)
+{
+	for (unsigned i = 0; i < f->n_variants; i++) {
+		if (c->seeds)
+			f->variant[i].run.seeds = c->seeds;
+		if (c->has_seed)
+			f->variant[i].run.seed_base = c->seed;
+	}
+}
+
+static int check_log(const struct arguments *a, const char *argv0, const struct scenario_file *f)
+{
+	const struct campaign_options *c = &a->session.campaign;
+	unsigned runs = 0, variants = 0;
+
+	for (unsigned i = 0; i < f->n_variants; i++) {
+		if (c->has_variant && c->variant != i)
+			continue;
+		variants++;
+		runs += f->variant[i].run.seeds;
+	}
+	if (!c->log_path || runs == 1)
+		return EXIT_HELD;
+	fprintf(stderr,
+		"%s: --log is of one run, but this makes %u (%u variant%s): choose with%s%s --seed N\n",
+		argv0, runs, variants, variants == 1 ? "" : "s",
+		variants > 1 ? " --variant NAME" : "", variants > 1 ? " and" : "");
+	return EXIT_USAGE;
+}
+
+static void show_config(const struct arguments *a, const struct scenario_file *f)
+{
+	for (unsigned i = 0; i < f->n_variants; i++) {
+		if (a->session.campaign.has_variant && a->session.campaign.variant != i)
+			continue;
+		if (*f->variant[i].variant)
+			printf("# variant %s\n", f->variant[i].variant);
+		scenario_print(stdout, &f->variant[i]);
+		putchar('\n');
+	}
+}
+
+static int print_json(FILE *out, const void *report)
+{
+	return report_json(out, report);
+}
+
+static int print(const struct arguments *a, const char *argv0, const struct report *r)
+{
+	int code = EXIT_HELD, ret = 0;
+
+	if (a->session.json)
+		code = session_write_json(&a->session, argv0, print_json, r);
+	if (!a->session.json || a->session.json_path) {
+		if (a->quiet)
+			report_print_findings(stdout, r);
+		else
+			ret = report_print(stdout, r);
+	}
+	if (ret != 0) {
+		fprintf(stderr, "%s: out of memory\n", argv0);
+		return EXIT_INTERNAL;
+	}
+	return code;
+}
+
+static int run_file(struct arguments *a, const char *argv0, const struct scenario_file *f)
+{
+	struct campaign campaign;
+	struct report report;
+	int code, closed, ret;
+
+	session_start(&a->session, a->quiet);
+	ret = campaign_run(f, &a->session.campaign, &campaign);
+	if (ret == 0) {
+		ret = campaign_report(&campaign, &report);
+		if (ret != 0)
+			campaign_free(&campaign);
+	}
+	if (ret != 0) {
+		fprintf(stderr, "%s: %s\n", argv0,
+			ret == -HV_ENOMEM ? "out of memory" : strerror(-ret));
+		return EXIT_INTERNAL;
+	}
+	report.each_vm = a->each_vm;
+	code = print(a, argv0, &report);
+	if (code == EXIT_HELD)
+		code = session_exit_code(report_verdict(&report));
+	closed = session_close_stdout(argv0);
+	campaign_report_free(&report);
+	campaign_free(&campaign);
+	return closed == EXIT_HELD ? code : closed;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&session_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "FILE",
+		.doc = "Run a scenario: every variant with every seed, on all cores.\v"
+		       "Exit code: 0 held, 1 an expectation failed, 2 usage or bad input, 3 stall or "
+		       "broken law, 4 internal error or failed I/O, 130 interrupted.",
+		.children = children,
+	};
+	struct arguments a = {.path = NULL};
+	struct sc_diag diag = {.out = stderr};
+	struct scenario_file *file = NULL;
+	int code = EXIT_HELD, ret;
+
+	assert(argc > 0);
+	if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
+		return EXIT_USAGE;
+	ret = scenario_load(a.path, a.session.set, a.session.n_sets, &diag, &file);
+	if (ret != 0) {
+		if (diag.errors == 0)
+			fprintf(stderr, "%s: %s: %s\n", argv[0], a.path, strerror(-ret));
+		session_free(&a.session);
+		return ret == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE;
+	}
+	code = choose_variant(&a, argv[0], file);
+	override_seeds(&a.session.campaign, file);
+	if (code == EXIT_HELD)
+		code = check_log(&a, argv[0], file);
+	if (code == EXIT_HELD) {
+		if (a.show_config)
+			show_config(&a, file);
+		code = run_file(&a, argv[0], file);
+	}
+	scenario_file_free(file);
+	session_free(&a.session);
+	return code;
+}

@@ -1,0 +1,182 @@
+/*
+ * See session.h. The stop flag is the one piece of mutable file-scope data of the program: a signal
+ * handler has no other way to be told where to write.
+ */
+#include "cli/session.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static atomic_bool stop;
+
+static void on_signal(int number)
+{
+	(void)number;
+	atomic_store(&stop, true);
+}
+
+void session_start(struct session *s, bool quiet)
+{
+	/* SA_RESETHAND: the second signal finds the default action and kills. */
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART};
+
+	assert(s);
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	s->campaign.stop = &stop;
+	s->campaign.progress = !quiet && isatty(STDERR_FILENO);
+}
+
+void session_free(struct session *s)
+{
+	for (unsigned i = 0; i < s->n_sets; i++)
+		free((char *)s->set[i].path);
+	free(s->set);
+	s->set = NULL;
+	s->n_sets = 0;
+}
+
+uint64_t session_number(struct argp_state *state, const char *option, const char *text,
+			uint64_t min, uint64_t max)
+{
+	unsigned long long value;
+	char *end;
+
+	assert(text);
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || end == text || *end || strchr(text, '-') || value < min || value > max)
+		argp_error(state, "%s: '%s' is not a number from %llu to %llu", option, text,
+			   (unsigned long long)min, (unsigned long long)max);
+	return value;
+}
+
+/* key=value; the key ends at the first '=' that is not inside brackets. */
+static void add_set(struct session *s, struct argp_state *state, const char *text)
+{
+	struct sc_set *larger = realloc(s->set, (s->n_sets + 1) * sizeof(*larger));
+	char *path = strdup(text), *equals = path ? strchr(path, '=') : NULL;
+
+	if (!larger || !path) {
+		free(path);
+		argp_failure(state, EXIT_INTERNAL, 0, "out of memory");
+		return;
+	}
+	s->set = larger;
+	if (!equals || equals == path) {
+		free(path);
+		argp_error(state,
+			   "--set: '%s' is not of the form key=value, for example "
+			   "vms.build.weight=512",
+			   text);
+		return;
+	}
+	*equals = '\0';
+	s->set[s->n_sets++] = (struct sc_set){.path = path, .value = equals + 1};
+}
+
+enum { KEY_JSON = 0x200, KEY_SEED, KEY_SEEDS, KEY_SET, KEY_THREADS };
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct session *s = state->input;
+
+	switch (key) {
+	case KEY_JSON:
+		s->json = true;
+		s->json_path = arg;
+		return 0;
+	case KEY_SEED:
+		s->campaign.has_seed = true;
+		s->campaign.seed = session_number(state, "--seed", arg, 0, INT64_MAX);
+		return 0;
+	case KEY_SEEDS:
+		s->campaign.seeds =
+			(unsigned)session_number(state, "--seeds", arg, 1, SC_MAX_SEEDS);
+		return 0;
+	case KEY_SET:
+		add_set(s, state, arg);
+		return 0;
+	case KEY_THREADS:
+		s->campaign.threads = (unsigned)session_number(state, "--threads", arg, 1, 4096);
+		return 0;
+	case ARGP_KEY_END:
+		/* One seed was named: that one, unless --seeds asks for more from there on. */
+		if (s->campaign.has_seed && !s->campaign.seeds)
+			s->campaign.seeds = 1;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option options[] = {
+	{"json", KEY_JSON, "FILE", OPTION_ARG_OPTIONAL,
+	 "Write the results as JSON, instead of the tables or (with =FILE) beside them", 1},
+	{"seed", KEY_SEED, "N", 0, "Run seed N only; with --seeds, N is the first", 1},
+	{"seeds", KEY_SEEDS, "N", 0, "Number of seeds, instead of the file's run.seeds", 1},
+	{"set", KEY_SET, "KEY=VALUE", 0,
+	 "Change a value of the file, before its variants: vms.build.weight=512", 1},
+	{"threads", KEY_THREADS, "N", 0, "Runs at once (default: one per CPU)", 1},
+	{0},
+};
+
+const struct argp session_argp = {.options = options, .parser = parse};
+
+int session_write_json(const struct session *s, const char *argv0, session_print print,
+		       const void *what)
+{
+	const char *name = s->json_path ? s->json_path : "standard output";
+	FILE *out = s->json_path ? fopen(s->json_path, "w") : stdout;
+	int ret;
+
+	assert(s->json);
+	if (!out) {
+		fprintf(stderr, "%s: cannot write %s: %s\n", argv0, name, strerror(errno));
+		return EXIT_INTERNAL;
+	}
+	errno = 0;
+	ret = print(out, what);
+	if (fflush(out) != 0 || ferror(out))
+		ret = -EIO;
+	if (s->json_path && fclose(out) != 0)
+		ret = -EIO;
+	if (ret == 0)
+		return EXIT_HELD;
+	fprintf(stderr, "%s: cannot write %s: %s\n", argv0, name,
+		ret == -HV_ENOMEM ? "out of memory" : strerror(errno ? errno : EIO));
+	return EXIT_INTERNAL;
+}
+
+int session_close_stdout(const char *argv0)
+{
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_HELD;
+	fprintf(stderr, "%s: cannot write standard output: %s\n", argv0,
+		strerror(errno ? errno : EIO));
+	return EXIT_INTERNAL;
+}
+
+int session_exit_code(enum report_verdict verdict)
+{
+	switch (verdict) {
+	case REPORT_FAILED:
+		return EXIT_INTERNAL;
+	case REPORT_BROKEN:
+	case REPORT_STALL:
+		return EXIT_BROKEN;
+	case REPORT_MISSED:
+		return EXIT_MISSED;
+	case REPORT_INTERRUPTED:
+		return EXIT_INTERRUPTED;
+	case REPORT_HELD:
+		return EXIT_HELD;
+	}
+	return EXIT_INTERNAL;
+}

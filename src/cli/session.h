@@ -1,0 +1,49 @@
+/*
+ * What `run` and `experiment` share: options that say how runs are made, Ctrl-C, where results go.
+ */
+#ifndef HVSCHED_CLI_SESSION_H
+#define HVSCHED_CLI_SESSION_H
+
+#include <argp.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "campaign/campaign.h"
+#include "cli/cli.h"
+
+/* Exit code of a run that Ctrl-C ended while nothing had failed, as shells say it: 128 + SIGINT. */
+#define EXIT_INTERRUPTED 130
+
+struct session {
+	struct campaign_options campaign;
+	struct sc_set *set;
+	unsigned n_sets;
+	bool json;
+	const char *json_path; /* NULL = standard output */
+};
+
+/* The shared options, to be named as a child of the command's argp with the session as its input. */
+extern const struct argp session_argp;
+
+void session_free(struct session *s);
+/* Ctrl-C sets the campaign's stop flag, a second one kills. Progress only on a terminal. */
+void session_start(struct session *s, bool quiet);
+/* An unsigned decimal number up to max, or a usage error that names the option. */
+uint64_t session_number(struct argp_state *state, const char *option, const char *text,
+			uint64_t min, uint64_t max);
+
+/*
+ * Write through `print` into the JSON file of the session. EXIT_HELD or EXIT_INTERNAL after a message
+ * (named after argv0).
+ */
+typedef int (*session_print)(FILE *out, const void *what);
+int session_write_json(const struct session *s, const char *argv0, session_print print,
+		       const void *what);
+/* Everything printed has reached its file: EXIT_HELD, or EXIT_INTERNAL after a message. */
+int session_close_stdout(const char *argv0);
+/* The exit code of a report. */
+int session_exit_code(enum report_verdict verdict);
+
+#endif
