@@ -17,5 +17,6 @@ enum exit_code {
 };
 
 int cmd_conform(int argc, char **argv);
+int cmd_log(int argc, char **argv);
 
 #endif

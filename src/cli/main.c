@@ -21,6 +21,7 @@ struct command {
 /* One line per subcommand, in the order that `hvsched help` prints. */
 static const struct command commands[] = {
 	{"conform", cmd_conform, "replay scripts and compare with recordings of the real scheduler"},
+	{"log", cmd_log, "print the event log of a run as text"},
 	{NULL, NULL, NULL},
 };
 

@@ -1,10 +1,10 @@
 /*
  * The time ledger: every ns of every vCPU and pCPU is in exactly one category; laws in observe.h.
  *
- * A vCPU is in one category from the time `since` on. Each change first closes that interval. While
- * it runs, the interval is booked as `ran` and the machine, which alone knows how fast the guest
- * got on, books the split; both must agree whenever the laws are checked. Categories of waiting follow
- * from runstate and pause flags (core-scheduling section 1.4).
+ * A vCPU is in one category from the time `since` on. Each change first closes that interval.
+ * While it runs, the interval is booked as `ran` and the machine, which alone knows how fast the
+ * guest got on, books the split; both must agree whenever the laws are checked. Categories of
+ * waiting follow from runstate and pause flags (core-scheduling section 1.4).
  */
 #include <assert.h>
 #include <stdarg.h>
@@ -169,10 +169,8 @@ void ledger_runstate(struct observe *o, struct observe_vcpu *v, hv_time t,
 		enter_waiting(v, t);
 }
 
-void ledger_pause(struct observe *o, struct observe_vcpu *v, hv_time t, uint32_t flags,
-		  int64_t count)
+void ledger_pause(struct observe_vcpu *v, hv_time t, uint32_t flags, int64_t count)
 {
-	(void)o;
 	if (v->gone >= 0)
 		return;
 	v->paused = (flags & HV_PF_DOWN) || count > 0;
@@ -189,8 +187,8 @@ void ledger_pause(struct observe *o, struct observe_vcpu *v, hv_time t, uint32_t
 }
 
 /*
- * Waking one that runs (it is about to block) delays nobody. The wake comes before the flags change:
- * if it is paused after that, the wake is forgotten.
+ * Waking one that runs (it is about to block) delays nobody. The wake comes before the flags
+ * change: if it is paused after that, the wake is forgotten.
  */
 void ledger_wake(struct observe_vcpu *v, hv_time t)
 {

@@ -13,8 +13,9 @@
 
 #include "observe/log.h"
 
-#define WINDOW	    (64 * 1024)
-#define VCPUS_MAX   (1u << 24) /* more records than any run makes; bounds what a bad file can cost */
+#define WINDOW (64 * 1024)
+/* More than any run makes; they bound what a bad file can cost. */
+#define VCPUS_MAX   (1u << 24)
 #define DOMAINS_MAX (1u << 20)
 
 struct domain_name {
@@ -48,7 +49,8 @@ struct log_reader {
 __attribute__((format(printf, 4, 5))) static void complain(const struct log_reader *l, char *error,
 							   size_t size, const char *format, ...)
 {
-	int n = snprintf(error, size, "%s: byte %llu: ", l->path, (unsigned long long)l->offset);
+	int n = snprintf(error, size, "%s: error: byte %llu: ", l->path,
+			 (unsigned long long)l->offset);
 	va_list args;
 
 	assert(size > 0);
@@ -229,14 +231,15 @@ struct log_reader *log_open(const char *path, char *error, size_t size)
 
 	assert(size > 0);
 	if (!l || !(l->path = strdup(path)) || !(l->vcpu = calloc(1, sizeof(*l->vcpu)))) {
-		snprintf(error, size, "%s: out of memory", path);
+		snprintf(error, size, "%s: error: out of memory", path);
 		log_close(l);
 		return NULL;
 	}
 	l->room_vcpus = 1;
 	l->file = fopen(path, "rb");
 	if (!l->file) {
-		snprintf(error, size, "%s: cannot open the event log: %s", path, strerror(errno));
+		snprintf(error, size, "%s: error: cannot open the event log: %s", path,
+			 strerror(errno));
 		log_close(l);
 		return NULL;
 	}

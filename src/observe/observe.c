@@ -281,7 +281,6 @@ static void trace_vcpu(struct observe *o, const struct hv_trace *ev, struct log_
 	case HV_TRACE_RUNSTATE:
 		assert(ev->a >= 0 && ev->a < HV_NR_RUNSTATES && ev->b >= 0 &&
 		       ev->b < HV_NR_RUNSTATES);
-		r->pcpu = ev->vcpu->pcpu;
 		ledger_runstate(o, v, r->time, (enum hv_runstate_kind)ev->a,
 				(enum hv_runstate_kind)ev->b, ev->vcpu->pcpu);
 		break;
@@ -295,7 +294,7 @@ static void trace_vcpu(struct observe *o, const struct hv_trace *ev, struct log_
 		v->counts.yields++;
 		break;
 	case HV_TRACE_PAUSE:
-		ledger_pause(o, v, r->time, (uint32_t)ev->a, ev->b);
+		ledger_pause(v, r->time, (uint32_t)ev->a, ev->b);
 		break;
 	default:
 		assert(false && "a record of a vCPU");
@@ -353,6 +352,7 @@ void observe_trace(struct observe *o, const struct hv_trace *ev)
 	case HV_TRACE_YIELD:
 	case HV_TRACE_RUNSTATE:
 	case HV_TRACE_PAUSE:
+		r.pcpu = ev->vcpu->pcpu;
 		r.vcpu = number_of(o, ev->vcpu, r.time);
 		if (!r.vcpu)
 			return; /* idle vCPUs: the SWITCH records tell */
@@ -373,6 +373,9 @@ void observe_trace(struct observe *o, const struct hv_trace *ev)
 		trace_pcpu(o, ev);
 		break;
 	}
-	if (o->log)
-		log_write(o->log, &r);
+	if (!o->log)
+		return;
+	if (r.pcpu >= o->topology.nr_pcpus)
+		r.pcpu = HV_NO_PCPU;
+	log_write(o->log, &r);
 }

@@ -84,8 +84,8 @@ struct observe_config {
 };
 
 /*
- * *out is set only on success. -HV_EINVAL topology or start; -HV_ENOMEM; any other negative errno: the log
- * could not be made.
+ * *out is set only on success. -HV_EINVAL topology or start; -HV_ENOMEM; any other negative errno:
+ * the log could not be made.
  */
 int observe_create(const struct observe_config *config, struct observe **out);
 /*
@@ -263,7 +263,7 @@ const struct observe_domain *observe_domain_find(const struct observe *o, int id
 void observe_domain_sum(const struct observe *o, const struct observe_domain *d,
 			struct observe_sum *out);
 void observe_totals(const struct observe *o, struct observe_totals *out);
-/* Running time (CPU time), ready time (= steal, = runnable: queue + core scheduling + migration). */
+/* CPU time; ready time (= steal, = runnable: queue + core scheduling + migration). */
 int64_t observe_cpu_time(const int64_t ns[OBSERVE_NR_TIMES]);
 int64_t observe_ready_time(const int64_t ns[OBSERVE_NR_TIMES]);
 

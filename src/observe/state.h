@@ -47,8 +47,7 @@ void ledger_born(struct observe *o, struct observe_vcpu *v, const struct hv_vcpu
 		 hv_time t);
 void ledger_runstate(struct observe *o, struct observe_vcpu *v, hv_time t,
 		     enum hv_runstate_kind from, enum hv_runstate_kind to, uint32_t pcpu);
-void ledger_pause(struct observe *o, struct observe_vcpu *v, hv_time t, uint32_t flags,
-		  int64_t count);
+void ledger_pause(struct observe_vcpu *v, hv_time t, uint32_t flags, int64_t count);
 void ledger_wake(struct observe_vcpu *v, hv_time t);
 void ledger_gone(struct observe *o, struct observe_vcpu *v, hv_time t);
 

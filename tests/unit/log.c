@@ -1,6 +1,6 @@
 /*
- * The event log: what is written is what is read; a cut or changed file is refused; a failing disk is
- * reported; the log alone gives the ledger's figures.
+ * The event log: what is written is what is read; a cut or changed file is refused; a failing disk
+ * is reported; the log alone gives the ledger's figures.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -406,7 +406,7 @@ static void a_log_that_cannot_be_made_is_an_error(void **state)
 	(void)state;
 	assert_int_equal(observe_create(&config, &o), -ENOENT);
 	assert_null(log_open("no-such-directory/x.log", error, sizeof(error)));
-	assert_string_equal(error, "no-such-directory/x.log: cannot open the event log: "
+	assert_string_equal(error, "no-such-directory/x.log: error: cannot open the event log: "
 				   "No such file or directory");
 	assert_null(log_open(".", error, sizeof(error)));
 	assert_non_null(strstr(error, "cannot"));
