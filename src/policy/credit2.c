@@ -141,9 +141,11 @@ static int sched_params(struct hv_sched *s, struct hv_sched_params *pr, bool set
 
 /* ---- instance, pCPUs */
 
+/* The state and its three arrays, one entry a pCPU, in one piece. */
 static size_t sched_size(uint32_t nr_pcpus)
 {
-	return sizeof(struct c2_sched) + nr_pcpus * sizeof(struct c2_pcpu *);
+	return sizeof(struct c2_sched) +
+	       nr_pcpus * (sizeof(struct c2_pcpu *) + sizeof(struct c2_unit *) + sizeof(hv_time));
 }
 
 static int init(struct hv_sched *s)
@@ -153,6 +155,8 @@ static int init(struct hv_sched *s)
 
 	if (!p)
 		return -HV_ENOMEM;
+	p->curr = (struct c2_unit **)(p->pcpu + nr_pcpus);
+	p->turn = (hv_time *)(p->curr + nr_pcpus);
 	hv_lock_init(s->sys, &p->lock);
 	p->nw = s->nw;
 	p->nr_pcpus = nr_pcpus;

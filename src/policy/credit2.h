@@ -137,7 +137,14 @@ struct c2_sched {
 	struct c2_domain *domains;
 	struct hv_mask initialised; /* active pCPUs of this instance */
 	uint32_t nr_pcpus;
-	struct c2_pcpu *pcpu[]; /* by number; NULL = not of this instance */
+	/*
+	 * By pCPU number. turn and curr mirror the current unit of the pCPU's resource and when that
+	 * was switched in, close together for those who look for a pCPU to preempt. They change at
+	 * decisions of this policy only, under the runqueue's lock.
+	 */
+	hv_time *turn;
+	struct c2_unit **curr;
+	struct c2_pcpu *pcpu[]; /* NULL = not of this instance */
 };
 
 static inline struct c2_sched *c2_sched(const struct hv_sched *s)
@@ -195,10 +202,10 @@ static inline uint32_t c2_keep(uint32_t c, const struct hv_mask *m, unsigned nw)
 	return hv_mask_test(m, c) ? c : hv_mask_after(m, c, nw);
 }
 
-/* Time since the last switch in or out; huge if that lies in the future (unsigned on purpose). */
-static inline uint64_t c2_since_turn(const struct hv_unit *u, hv_time now)
+/* Time since a switch in or out; huge if that lies in the future (unsigned on purpose). */
+static inline uint64_t c2_since_turn(hv_time turn, hv_time now)
 {
-	return (uint64_t)now - (uint64_t)u->state_entry;
+	return (uint64_t)now - (uint64_t)turn;
 }
 
 /* 5.4: u has run for t > 0 ns. Exact for every t < 2^47 ns (39 hours in one go). */
@@ -242,8 +249,9 @@ static inline void c2_burn(struct c2_unit *u, hv_time now)
 /* credit2_runq.c */
 struct c2_runq *c2_runq_join(struct hv_sched *s, unsigned c); /* 4.1; NULL = no memory */
 void c2_runq_leave(struct hv_sched *s, struct c2_runq *rq);   /* 4.3, free */
-void c2_runq_activate(struct hv_sched *s, struct c2_runq *rq, struct hv_resource *r); /* 4.2 */
-void c2_runq_deactivate(struct hv_sched *s, struct c2_runq *rq, unsigned c);	      /* 4.3 */
+/* 4.2 */
+void c2_runq_activate(struct hv_sched *s, struct c2_runq *rq, struct hv_resource *r);
+void c2_runq_deactivate(struct hv_sched *s, struct c2_runq *rq, unsigned c); /* 4.3 */
 void c2_runq_insert(struct c2_runq *rq, struct c2_unit *u);
 void c2_runq_remove(struct c2_runq *rq, struct c2_unit *u);
 void c2_update_max_weight(struct c2_runq *rq, uint32_t new_weight, uint32_t old_weight);

@@ -118,6 +118,9 @@ static int check_masks(struct finding *f, const struct c2_sched *p, const struct
 		    "credit2: siblings are of the same runqueue");
 		LAW(f, hv_mask_test(&p->initialised, c), "credit2: an active pCPU is initialised");
 		LAW(f, pc->res->lock == &rq->lock, "credit2: the runqueue's lock guards its pCPUs");
+		LAW(f, p->curr[c]->unit == pc->res->curr, "credit2: a pCPU's current unit");
+		LAW(f, pc->res->curr->idle || p->turn[c] == pc->res->curr->state_entry,
+		    "credit2: a pCPU's last switch");
 		if (hv_mask_test(&rq->cor, c) && !pc->cor_stale)
 			LAW(f, hv_mask_test(&rq->idl, c) && !hv_mask_test(&rq->tik, c),
 			    "credit2: a pCPU of an idle core is idle and not tickled");

@@ -149,6 +149,8 @@ void c2_runq_activate(struct hv_sched *s, struct c2_runq *rq, struct hv_resource
 		p->nr_active++;
 	}
 	pc->res = r;
+	p->curr[c] = c2_unit(r->curr);
+	p->turn[c] = r->curr->state_entry;
 	pc->cor_stale = false;
 	hv_mask_zero(&pc->sib, p->nw);
 	hv_mask_set(&pc->sib, c);

@@ -16,6 +16,7 @@ struct decision {
 	struct c2_runq *rq;
 	struct c2_unit *idle;
 	uint32_t n; /* pCPU that decides */
+	bool prev_runnable;
 	hv_time now;
 };
 
@@ -56,14 +57,12 @@ static struct c2_unit *choose(const struct decision *d, struct c2_unit *prev)
 	bool yield = false;
 
 	if (!c2_is_idle(prev)) {
-		bool runnable = hv_unit_runnable(prev->unit);
-
 		yield = prev->flags & C2_YIELD;
 		prev->flags &= ~(unsigned)C2_YIELD;
-		if (!yield && d->p->ratelimit && runnable &&
-		    c2_since_turn(prev->unit, d->now) < (uint64_t)d->p->ratelimit)
+		if (!yield && d->p->ratelimit && d->prev_runnable &&
+		    c2_since_turn(prev->unit->state_entry, d->now) < (uint64_t)d->p->ratelimit)
 			return prev;
-		if (!runnable || push_out(d, prev))
+		if (!d->prev_runnable || push_out(d, prev))
 			def = d->idle;
 	}
 	for (struct sorted_node *n = sorted_queue_head(&d->rq->queue); n; n = next) {
@@ -174,14 +173,15 @@ void c2_do_schedule(struct hv_sched *s, struct hv_resource *r, struct hv_unit *p
 	}
 	c2_burn(prev, now);
 	if (prev->budget <= 0)
-		c2_grab_budget(s, prev, now);
+		c2_grab_budget(s, prev, now); /* or else it is parked */
+	d.prev_runnable = hv_unit_runnable(prev_unit);
 	if (tasklet) {
 		prev->flags &= ~(unsigned)C2_YIELD;
 		next = d.idle;
 	} else {
 		next = choose(&d, prev);
 	}
-	if (next != prev && !c2_is_idle(prev) && hv_unit_runnable(prev_unit))
+	if (next != prev && !c2_is_idle(prev) && d.prev_runnable)
 		prev->flags |= C2_REQUEUE;
 	next->unit->migrated = false;
 	if (c2_is_idle(next)) {
@@ -193,4 +193,8 @@ void c2_do_schedule(struct hv_sched *s, struct hv_resource *r, struct hv_unit *p
 		prev_unit->next_time = commit_unit(&d, prev, next);
 	}
 	prev_unit->next = next->unit;
+	if (next != prev) {
+		d.p->curr[d.n] = next;
+		d.p->turn[d.n] = now;
+	}
 }
