@@ -70,7 +70,7 @@ void histogram_add(struct histogram *h, int64_t value)
 	assert(h->bucket);
 	h->bucket[bucket_of(value)]++;
 	h->count++;
-	h->sum += value;
+	h->sum = (int64_t)((uint64_t)h->sum + (uint64_t)value);
 	if (value > h->max)
 		h->max = value;
 }

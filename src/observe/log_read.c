@@ -186,19 +186,19 @@ static void read_topology(struct log_reader *l)
 
 static void read_header(struct log_reader *l)
 {
-	char magic[8];
+	static const char magic[] = "hvlog\r\n\x1a";
 	uint64_t length, start;
 
-	for (unsigned i = 0; i < 8; i++)
-		magic[i] = (char)get_byte(l);
-	if (l->fault == truncated && l->offset == 0)
-		l->fault = "the file is empty, expected an event log";
+	for (unsigned i = 0; i < 8; i++) {
+		uint8_t byte = get_byte(l);
+
+		if (l->fault == truncated && l->offset == 0)
+			l->fault = "the file is empty, expected an event log";
+		if (!l->fault && byte != (uint8_t)magic[i])
+			l->fault = "this is not an event log (it does not begin as one, \"hvlog\")";
+	}
 	if (l->fault)
 		return;
-	if (memcmp(magic, "hvlog\r\n\x1a", 8) != 0) {
-		l->fault = "this is not an event log (it does not begin with \"hvlog\")";
-		return;
-	}
 	if (get_fixed(l, 4) != 0x01020304 && !l->fault)
 		l->fault = "the byte order mark is wrong: the file was changed on its way";
 	if (get_fixed(l, 4) != LOG_VERSION && !l->fault)

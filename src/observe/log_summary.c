@@ -69,7 +69,10 @@ static void runstate(struct log_summary *s, struct log_vcpu_times *v, const stru
 	v->wake_at = -1;
 }
 
-/* Running time in the window; a report that straddles a border of it cannot be split. */
+/*
+ * Running time in the window; a report that straddles a border of it cannot be split. Unsigned, as
+ * the log is not yet known to be unharmed.
+ */
 static void running(struct log_summary *s, struct log_vcpu_times *v, const struct log_record *r)
 {
 	hv_time end = r->time - r->a;
@@ -77,7 +80,7 @@ static void running(struct log_summary *s, struct log_vcpu_times *v, const struc
 	if (end - r->b < s->from || end > s->to)
 		return;
 	for (unsigned c = 0; c < OBSERVE_NR_RUN; c++)
-		v->run[c] += r->ns[c];
+		v->run[c] = (int64_t)((uint64_t)v->run[c] + (uint64_t)r->ns[c]);
 }
 
 /* The window starts anew: forget what was before. */

@@ -105,6 +105,15 @@ static long read_all(char *error, size_t size)
 	else
 		assert_int_equal(log_next(l, &r, error, size), 0);
 	log_close(l);
+
+	/* The summary meets the same harm, and comes to the same end. */
+	struct log_summary s;
+
+	l = log_open(path, error, size);
+	assert_non_null(l);
+	assert_int_equal(log_summarize(l, -1, -1, &s, error, size), got < 0 ? -1 : 0);
+	log_close(l);
+	log_summary_fini(&s);
 	return got < 0 ? -1 : records;
 }
 
