@@ -132,6 +132,12 @@ static int64_t phase_length(const struct mc_vcpu *mv)
 	return wall;
 }
 
+/* A guest that halts or yields pays all that it owes first, its own kernel's work included. */
+static int64_t before_leaving(const struct mc_vcpu *mv)
+{
+	return mv->leaving == MC_STAY ? 0 : mv->charge[MC_CHARGE_USEFUL] + mv->charge[MC_CHARGE_SPIN];
+}
+
 /* Something is to be done for it now, not at the end of its work. */
 static bool due_now(const struct mc_pcpu *pc, const struct mc_vcpu *mv)
 {
@@ -155,7 +161,8 @@ void mc_requeue(struct mc_pcpu *pc)
 	}
 	mc_set_mode(pc, OBSERVE_PCPU_GUEST);
 	if (due_now(pc, mv)) {
-		mc_queue_at(m, &pc->ev, m->now, pc->ev_order);
+		wall = pc->pending ? 0 : before_leaving(mv);
+		mc_queue_at(m, &pc->ev, m->now + wall, pc->ev_order);
 		return;
 	}
 	if (mv->fresh && mv->kind == MC_COMPUTE) {
@@ -201,6 +208,8 @@ static void leave(struct mc_pcpu *pc, struct mc_vcpu *mv)
 static bool step(struct mc_pcpu *pc, struct mc_vcpu *mv)
 {
 	if (mv->leaving != MC_STAY) {
+		if (before_leaving(mv))
+			return false;
 		leave(pc, mv);
 	} else if (mv->announce) {
 		mv->announce = false;
