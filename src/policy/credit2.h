@@ -83,7 +83,10 @@ struct c2_unit {
 	struct c2_runq *mig_target;
 	struct c2_unit *parked_next; /* parked list of dom */
 	int64_t quota;		     /* ns of budget handed out at a time */
-	struct c2_unit *by_load;     /* scratch of a search for the best exchange */
+	/* Scratch of a search for the best exchange. */
+	struct c2_unit *by_load;
+	uint32_t order;
+	bool movable;
 };
 
 struct c2_runq {
@@ -285,6 +288,15 @@ struct hv_resource *c2_pick(struct hv_sched *s, struct hv_unit *unit);
 void c2_migrate(struct hv_sched *s, struct c2_unit *u, struct c2_runq *to, hv_time now);
 
 /* credit2_balance.c */
+/* The best exchange found so far: a leaves, b comes; either may be NULL. */
+struct c2_exchange {
+	int64_t local, far; /* loads before */
+	int64_t best;	    /* |difference| to be beaten */
+	struct c2_unit *a, *b;
+};
+/* 16.3 step 6; both locks held. */
+void c2_find_exchange(struct hv_sched *s, struct c2_runq *local, struct c2_runq *far,
+		      struct c2_exchange *x, hv_time now);
 void c2_balance(struct hv_sched *s, struct c2_runq *local, hv_time now);
 
 /* credit2_schedule.c */

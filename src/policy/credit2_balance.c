@@ -4,8 +4,13 @@
  * the runqueue whose prospective load differs most from its own.
  *
  * Soft affinity does not count, and blocked units do. The gate looks at the last runqueue of the
- * list instead of the one to exchange with (Q4). Xen tries all pairs; the result is the first pair
- * in its order that is better than all before, i.e. the first among the best.
+ * list instead of the one to exchange with (Q4).
+ *
+ * Xen tries every pair (a out, b in) of n * m, a first, and keeps what is strictly better than all
+ * before: the result is the first in this order among the best. Here the same pair is found in
+ * O((n + m) log(n + m)): with both sides sorted by load, the best b for each a lies next to one place
+ * that only moves up as a's load grows; among equally good a's the first in member order is kept,
+ * and its first b is found by a walk.
  */
 #include "policy/credit2.h"
 
@@ -70,55 +75,136 @@ static struct partner find_partner(struct hv_sched *s, struct c2_runq *local, hv
 	return best;
 }
 
-/* The best exchange found so far: a leaves, b comes; either may be NULL. */
-struct exchange {
-	int64_t local, far; /* loads before */
-	int64_t best;	    /* |difference| to be beaten */
-	struct c2_unit *a, *b;
+/* Merge two lists sorted by rising load. */
+static struct c2_unit *merge(struct c2_unit *a, struct c2_unit *b)
+{
+	struct c2_unit *head = NULL, **tail = &head;
+
+	while (a && b) {
+		struct c2_unit **less = a->load <= b->load ? &a : &b;
+
+		*tail = *less;
+		tail = &(*less)->by_load;
+		*less = *tail;
+	}
+	*tail = a ? a : b;
+	return head;
+}
+
+/* Collects units and hands them out sorted: list[i] is empty or holds 2^i units, sorted. */
+struct sorter {
+	struct c2_unit *list[32];
 };
 
-static void try_exchange(struct exchange *x, struct c2_unit *a, struct c2_unit *b)
+static void sorter_add(struct sorter *s, struct c2_unit *u)
 {
-	int64_t shift = (a ? a->load : 0) - (b ? b->load : 0);
-	int64_t diff = (x->local - shift) - (x->far + shift);
+	unsigned i = 0;
 
-	if (diff < 0)
-		diff = -diff;
-	if (diff < x->best) {
-		x->best = diff;
+	u->by_load = NULL;
+	for (; s->list[i]; i++) {
+		u = merge(s->list[i], u);
+		s->list[i] = NULL;
+	}
+	s->list[i] = u;
+}
+
+static struct c2_unit *sorter_finish(const struct sorter *s)
+{
+	struct c2_unit *all = NULL;
+
+	for (unsigned i = 0; i < 32; i++)
+		all = merge(all, s->list[i]);
+	return all;
+}
+
+/* Difference of the loads once a has left and b has come; either may be NULL. */
+static int64_t difference(const struct c2_exchange *x, const struct c2_unit *a,
+			  const struct c2_unit *b)
+{
+	return x->local - x->far - 2 * ((a ? a->load : 0) - (b ? b->load : 0));
+}
+
+static int64_t magnitude(int64_t v)
+{
+	return v < 0 ? -v : v;
+}
+
+static void accept(struct c2_exchange *x, int64_t value, struct c2_unit *a, struct c2_unit *b)
+{
+	if (value < x->best) {
+		x->best = value;
 		x->a = a;
 		x->b = b;
 	}
 }
 
-/* 16.3 step 6. */
-static void find_exchange(struct hv_sched *s, struct c2_runq *local, struct c2_runq *far,
-			  struct exchange *x, hv_time now)
+/*
+ * Pairs with an a. as and bs are sorted by load; a's place in member order is a->order. First the
+ * best a, judged by its best b (or none), then the first b that does as well with it.
+ */
+static void exchange_pairs(struct c2_exchange *x, struct c2_unit *as, struct c2_unit *bs,
+			   struct c2_runq *far)
+{
+	struct c2_unit *below = NULL, *above = bs, *best = NULL;
+	int64_t best_value = INT64_MAX;
+
+	for (struct c2_unit *a = as; a; a = a->by_load) {
+		int64_t value = magnitude(difference(x, a, NULL));
+
+		while (above && difference(x, a, above) < 0) {
+			below = above;
+			above = above->by_load;
+		}
+		if (above && magnitude(difference(x, a, above)) < value)
+			value = magnitude(difference(x, a, above));
+		if (below && magnitude(difference(x, a, below)) < value)
+			value = magnitude(difference(x, a, below));
+		if (value < best_value || (value == best_value && a->order < best->order)) {
+			best_value = value;
+			best = a;
+		}
+	}
+	if (!best || best_value >= x->best)
+		return;
+	for (struct c2_unit *b = far->members; b; b = b->member_next)
+		if (b->movable && magnitude(difference(x, best, b)) == best_value)
+			accept(x, best_value, best, b);
+	accept(x, best_value, best, NULL);
+}
+
+void c2_find_exchange(struct hv_sched *s, struct c2_runq *local, struct c2_runq *far,
+		      struct c2_exchange *x, hv_time now)
 {
 	const struct c2_sched *p = c2_sched(s);
-	bool refreshed = false;
+	struct sorter leaving = {{0}}, coming = {{0}};
+	bool any_leaves = false;
+	uint32_t order = 0;
 
+	HV_ASSERT(s->sys, hv_lock_held(&local->lock) && hv_lock_held(&far->lock));
 	for (struct c2_unit *a = local->members; a; a = a->member_next) {
 		c2_unit_load_update(p, a, 0, now);
-		if (!movable(s, a, far))
-			continue;
-		for (struct c2_unit *b = far->members; b; b = b->member_next) {
-			if (!refreshed) /* Q5: not at all if nothing can leave */
-				c2_unit_load_update(p, b, 0, now);
-			if (movable(s, b, local))
-				try_exchange(x, a, b);
+		a->order = order++;
+		if (movable(s, a, far)) {
+			sorter_add(&leaving, a);
+			any_leaves = true;
 		}
-		refreshed = true;
-		try_exchange(x, a, NULL);
 	}
+	for (struct c2_unit *b = far->members; b; b = b->member_next) {
+		if (any_leaves) /* Q5: not refreshed if nothing can leave */
+			c2_unit_load_update(p, b, 0, now);
+		b->movable = movable(s, b, local);
+		if (b->movable)
+			sorter_add(&coming, b);
+	}
+	exchange_pairs(x, sorter_finish(&leaving), sorter_finish(&coming), far);
 	for (struct c2_unit *b = far->members; b; b = b->member_next)
-		if (movable(s, b, local))
-			try_exchange(x, NULL, b);
+		if (b->movable)
+			accept(x, magnitude(difference(x, NULL, b)), NULL, b);
 }
 
 void c2_balance(struct hv_sched *s, struct c2_runq *local, hv_time now)
 {
-	struct exchange x = {0};
+	struct c2_exchange x = {0};
 	struct partner partner;
 
 	HV_ASSERT(s->sys, hv_lock_held(&local->lock));
@@ -132,7 +218,7 @@ void c2_balance(struct hv_sched *s, struct c2_runq *local, hv_time now)
 	x.local = local->pavg;
 	x.far = partner.far->pavg;
 	x.best = partner.delta;
-	find_exchange(s, local, partner.far, &x, now);
+	c2_find_exchange(s, local, partner.far, &x, now);
 	if (x.a)
 		c2_migrate(s, x.a, partner.far, now);
 	if (x.b)
