@@ -155,7 +155,7 @@ struct sc_xen {
 	bool smt_power_savings;
 	bool smt;
 	unsigned int maxcpus;			     /* 0 = no limit */
-	unsigned int dom0_min_vcpus, dom0_max_vcpus; /* 0, 0 = one per pCPU */
+	unsigned int dom0_min_vcpus, dom0_max_vcpus; /* 0, UINT_MAX if not given */
 	bool dom0_vcpus_pin;
 	bool dom0_nodes_set, dom0_nodes_relaxed;
 	uint64_t dom0_nodes; /* bit n = node n */
@@ -366,6 +366,9 @@ void scenario_file_free(struct scenario_file *f);
 /* Prints one configuration with all defaults resolved, as YAML that scenario_load() accepts again. */
 void scenario_print(FILE *out, const struct scenario *s);
 void scenario_print_expects(FILE *out, const struct scenario_file *f);
+
+/* The workload as a program of its own, in YAML below `workload:` (indented by six blanks). */
+void sc_workload_print(FILE *out, const struct workload *w);
 
 const char *sc_sched_name(enum sc_sched sched);
 const char *sc_runqueue_name(enum sc_runqueue runq);

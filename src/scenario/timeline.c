@@ -1,0 +1,410 @@
+/*
+ * The timeline: when an operator does what. Each command is parsed as xl would parse it, into a typed
+ * op, and checked against the VMs and the topology (core-scheduling section 7.1).
+ *
+ * Law: what xl silently ignores is an error here (sched-credit2 -r without -s, a cap above 100 per
+ * vCPU): an operator's typing error must not look like a result.
+ */
+#include "scenario/timeline.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <limits.h>
+#include <string.h>
+
+#include "scenario/cpulist.h"
+#include "scenario/fields.h"
+
+#define MAX_WORDS     16 /* of a command */
+#define MAX_REPEATS   10000000
+#define RATELIMIT_MIN 100
+#define RATELIMIT_MAX 500000
+#define MAX_TIME      (1000LL * 3600 * 1000000000) /* ns, 1000 h */
+
+struct command {
+	struct sc_parse *p;
+	const struct scenario *s;
+	struct sc_mark mark; /* of the text */
+	const char *text;
+	const char *word[MAX_WORDS];
+	int column[MAX_WORDS]; /* offset of the word in the text */
+	unsigned int n;
+};
+
+static bool wrong_at(struct command *c, unsigned int i, const char *what)
+{
+	struct sc_mark mark = c->mark;
+
+	if (i < c->n)
+		mark.column += c->column[i];
+	sc_error(c->p, &mark, "%s in '%s'", what, c->text);
+	return false;
+}
+
+#define TEXT(c, ...) sc_format((c)->p->arena, __VA_ARGS__)
+
+static bool split(struct command *c)
+{
+	const char *s = c->text;
+
+	for (;;) {
+		size_t len;
+
+		s += strspn(s, " \t");
+		len = strcspn(s, " \t");
+		if (!len)
+			break;
+		if (c->n == MAX_WORDS)
+			return wrong_at(c, 0, "too many words");
+		c->column[c->n] = (int)(s - c->text);
+		c->word[c->n++] = sc_strndup(c->p->arena, s, len);
+		s += len;
+	}
+	return c->n > 0 || wrong_at(c, 0, "empty command");
+}
+
+static bool need_words(struct command *c, unsigned int min, unsigned int max, const char *usage)
+{
+	if (c->n >= min && c->n <= max)
+		return true;
+	return wrong_at(c, 0, TEXT(c, "expected '%s'", usage));
+}
+
+static bool read_number(struct command *c, unsigned int i, const char *what, unsigned int min,
+			unsigned int max, unsigned int *out)
+{
+	int64_t value;
+
+	if (sc_quantity_parse(c->word[i], SC_Q_COUNT, &value) == SC_Q_OK && value >= min &&
+	    value <= max) {
+		*out = (unsigned int)value;
+		return true;
+	}
+	return wrong_at(c, i,
+			TEXT(c, "%s: found '%s', expected %u..%u", what, c->word[i], min, max));
+}
+
+static bool read_vm(struct command *c, unsigned int i, struct sc_op *op)
+{
+	const char *names[128], *close;
+	size_t n = 0;
+
+	if (strcmp(c->word[i], "Domain-0") == 0)
+		c->word[i] = "dom0";
+	if (scenario_find(c->s, c->word[i], &op->vm, &op->n_vms))
+		return true;
+	for (unsigned int v = 0; v < c->s->n_vms && n < 128; v++)
+		names[n++] = c->s->vm[v].name;
+	close = sc_closest(c->word[i], names, n);
+	if (close)
+		return wrong_at(
+			c, i,
+			TEXT(c, "no VM is named '%s'; did you mean '%s'?", c->word[i], close));
+	return wrong_at(c, i, TEXT(c, "no VM is named '%s'", c->word[i]));
+}
+
+/* The smallest value of a member over the VMs of the op: limits hold for each of them. */
+static unsigned int min_maxvcpus(const struct command *c, const struct sc_op *op)
+{
+	unsigned int min = UINT_MAX;
+
+	assert(op->n_vms > 0);
+	for (unsigned int i = 0; i < op->n_vms; i++) {
+		unsigned int max = c->s->vm[op->vm + i].maxvcpus;
+
+		min = max < min ? max : min;
+	}
+	return min;
+}
+
+static bool read_cpus(struct command *c, unsigned int i, struct hv_mask *out, bool *set)
+{
+	char error[SC_CPULIST_ERROR];
+	size_t at;
+
+	*set = false;
+	if (strcmp(c->word[i], "-") == 0)
+		return true;
+	if (sc_cpulist_parse(c->word[i], &c->s->topo, out, error, &at) < 0)
+		return wrong_at(c, i, error);
+	*set = true;
+	return true;
+}
+
+/* --- Commands ----------------------------------------------------------------------------------- */
+
+static bool sched_pool(struct command *c, struct sc_op *op, int rate)
+{
+	op->kind = SC_OP_SCHED_POOL;
+	if (rate < 0)
+		return wrong_at(c, 0, "expected 'sched-credit2 -s -r US'");
+	if (!read_number(c, (unsigned int)rate, "rate limit", 0, RATELIMIT_MAX, &op->ratelimit_us))
+		return false;
+	if (op->ratelimit_us && op->ratelimit_us < RATELIMIT_MIN)
+		return wrong_at(c, (unsigned int)rate,
+				TEXT(c, "rate limit: found '%s', expected 0 or %d..%d",
+				     c->word[rate], RATELIMIT_MIN, RATELIMIT_MAX));
+	return true;
+}
+
+static bool sched_dom(struct command *c, struct sc_op *op, int dom, int weight, int cap)
+{
+	op->kind = SC_OP_SCHED_DOM;
+	if (dom < 0)
+		return wrong_at(c, 0, "expected '-d DOM' or '-s'");
+	if (!read_vm(c, (unsigned int)dom, op))
+		return false;
+	if (weight < 0 && cap < 0)
+		return wrong_at(c, 0, "expected '-w WEIGHT' or '-c CAP'");
+	if (weight >= 0 &&
+	    !read_number(c, (unsigned int)weight, "weight", 1, SC_WEIGHT_MAX, &op->weight))
+		return false;
+	if (cap >= 0 &&
+	    !read_number(c, (unsigned int)cap, "cap", 0, 100 * min_maxvcpus(c, op), &op->cap))
+		return false;
+	op->set_weight = weight >= 0;
+	op->set_cap = cap >= 0;
+	return true;
+}
+
+/* sched-credit2 -d DOM [-w W] [-c C] | -s -r US */
+static bool cmd_sched(struct command *c, struct sc_op *op)
+{
+	int dom = -1, weight = -1, cap = -1, rate = -1;
+	bool pool = false;
+
+	for (unsigned int i = 1; i < c->n; i++) {
+		const char *w = c->word[i];
+		int *slot = NULL;
+
+		if (strcmp(w, "-s") == 0 || strcmp(w, "--schedparam") == 0) {
+			pool = true;
+			continue;
+		}
+		if (strcmp(w, "-d") == 0 || strcmp(w, "--domain") == 0)
+			slot = &dom;
+		else if (strcmp(w, "-w") == 0 || strcmp(w, "--weight") == 0)
+			slot = &weight;
+		else if (strcmp(w, "-c") == 0 || strcmp(w, "--cap") == 0)
+			slot = &cap;
+		else if (strcmp(w, "-r") == 0 || strcmp(w, "--ratelimit_us") == 0)
+			slot = &rate;
+		if (!slot)
+			return wrong_at(c, i, TEXT(c, "unknown option '%s'", w));
+		if (*slot >= 0)
+			return wrong_at(c, i, TEXT(c, "option '%s' is repeated", w));
+		if (i + 1 == c->n)
+			return wrong_at(c, i, TEXT(c, "option '%s' has no value", w));
+		*slot = (int)++i;
+	}
+	if (c->s->xen.sched != SC_SCHED_CREDIT2)
+		return wrong_at(c, 0, "the scheduler is not credit2");
+	if (rate >= 0 && !pool)
+		return wrong_at(c, (unsigned int)rate, "'-r' needs '-s'");
+	if (pool && (dom >= 0 || weight >= 0 || cap >= 0))
+		return wrong_at(c, 0, "'-s' does not go with options of a domain");
+	return pool ? sched_pool(c, op, rate) : sched_dom(c, op, dom, weight, cap);
+}
+
+/* vcpu-pin DOM VCPU|all HARD [SOFT] */
+static bool cmd_pin(struct command *c, struct sc_op *op)
+{
+	unsigned int vcpu;
+
+	op->kind = SC_OP_VCPU_PIN;
+	if (!need_words(c, 4, 5, "vcpu-pin DOM VCPU|all HARD [SOFT]") || !read_vm(c, 1, op))
+		return false;
+	if (strcmp(c->word[2], "all") != 0) {
+		if (!read_number(c, 2, "vCPU", 0, min_maxvcpus(c, op) - 1, &vcpu))
+			return false;
+		op->vcpu = (int)vcpu;
+	}
+	if (!read_cpus(c, 3, &op->hard, &op->set_hard))
+		return false;
+	if (c->n == 5 && !read_cpus(c, 4, &op->soft, &op->set_soft))
+		return false;
+	if (!op->set_hard && !op->set_soft)
+		return wrong_at(c, 3, "neither hard nor soft affinity is given");
+	if (op->set_hard) {
+		struct hv_mask online;
+
+		hv_mask_and(&online, &op->hard, &c->s->topo.online, SC_NW);
+		if (hv_mask_empty(&online, SC_NW))
+			return wrong_at(c, 3, "none of these pCPUs is online");
+	}
+	return true;
+}
+
+/* vcpu-set DOM N */
+static bool cmd_set(struct command *c, struct sc_op *op)
+{
+	op->kind = SC_OP_VCPU_SET;
+	return need_words(c, 3, 3, "vcpu-set DOM N") && read_vm(c, 1, op) &&
+	       read_number(c, 2, "number of vCPUs", 1, min_maxvcpus(c, op), &op->vcpus);
+}
+
+static bool cmd_plain(struct command *c, struct sc_op *op)
+{
+	static const struct {
+		const char *name, *usage;
+		enum sc_op_kind kind;
+	} plain[] = {{"pause", "pause DOM", SC_OP_PAUSE},
+		     {"unpause", "unpause DOM", SC_OP_UNPAUSE},
+		     {"destroy", "destroy DOM", SC_OP_DESTROY}};
+	unsigned int i = 0;
+
+	while (strcmp(plain[i].name, c->word[0]) != 0)
+		i++;
+	assert(i < 3);
+	op->kind = plain[i].kind;
+	if (!need_words(c, 2, 2, plain[i].usage) || !read_vm(c, 1, op))
+		return false;
+	if (op->kind == SC_OP_DESTROY && c->s->vm[op->vm].dom0)
+		return wrong_at(c, 1, "domain 0 cannot be destroyed");
+	return true;
+}
+
+/* overrun DOM VCPU TIME */
+static bool cmd_overrun(struct command *c, struct sc_op *op)
+{
+	unsigned int vcpu;
+
+	op->kind = SC_OP_OVERRUN;
+	if (!need_words(c, 4, 4, "overrun DOM VCPU TIME") || !read_vm(c, 1, op) ||
+	    !read_number(c, 2, "vCPU", 0, min_maxvcpus(c, op) - 1, &vcpu))
+		return false;
+	op->vcpu = (int)vcpu;
+	if (sc_quantity_parse(c->word[3], SC_Q_DURATION, &op->time) != SC_Q_OK || op->time < 1 ||
+	    op->time > 3600LL * 1000000000)
+		return wrong_at(c, 3,
+				TEXT(c, "found '%s', expected %s", c->word[3],
+				     sc_quantity_expected(SC_Q_DURATION)));
+	return true;
+}
+
+static bool parse_command(struct command *c, struct sc_op *op)
+{
+	static const struct {
+		const char *name;
+		bool (*parse)(struct command *c, struct sc_op *op);
+	} commands[] = {{"sched-credit2", cmd_sched}, {"vcpu-pin", cmd_pin},
+			{"vcpu-set", cmd_set},	      {"pause", cmd_plain},
+			{"unpause", cmd_plain},	      {"destroy", cmd_plain},
+			{"overrun", cmd_overrun}};
+	const size_t n = sizeof(commands) / sizeof(commands[0]);
+	const char *names[16], *close;
+	unsigned int xl = 0;
+
+	if (!split(c))
+		return false;
+	if (strcmp(c->word[0], "xl") == 0 && c->n > 1) {
+		for (xl = 1; xl < c->n; xl++) {
+			c->word[xl - 1] = c->word[xl];
+			c->column[xl - 1] = c->column[xl];
+		}
+		c->n--;
+	}
+	for (size_t i = 0; i < n; i++) {
+		names[i] = commands[i].name;
+		if (strcmp(c->word[0], names[i]) == 0)
+			return commands[i].parse(c, op);
+	}
+	close = sc_closest(c->word[0], names, n);
+	if (close)
+		return wrong_at(
+			c, 0,
+			TEXT(c, "unknown command '%s'; did you mean '%s'?", c->word[0], close));
+	return wrong_at(
+		c, 0,
+		TEXT(c,
+		     "unknown command '%s', expected sched-credit2, vcpu-pin, vcpu-set, pause, "
+		     "unpause, destroy or overrun",
+		     c->word[0]));
+}
+
+/* --- The list ----------------------------------------------------------------------------------- */
+
+static bool read_op(struct sc_parse *p, const struct sc_node *node, const struct scenario *s,
+		    struct sc_op *op)
+{
+	struct command c = {.p = p, .s = s, .mark = node->mark};
+
+	*op = (struct sc_op){.vcpu = -1};
+	if (!sc_read_text(p, node, "do", &c.text))
+		return false;
+	c.mark.column += node->quoted;
+	op->text = c.text;
+	op->line = node->mark.line;
+	return parse_command(&c, op);
+}
+
+static void read_ops(struct sc_parse *p, const struct sc_node *node, const struct scenario *s,
+		     struct sc_event *e)
+{
+	unsigned int n = node->kind == SC_LIST ? node->n_children : 1;
+
+	e->op = sc_alloc(p->arena, n, sizeof(e->op[0]));
+	if (node->kind != SC_LIST) {
+		e->n_ops = read_op(p, node, s, e->op);
+		return;
+	}
+	if (n == 0)
+		sc_error(p, &node->mark, "do: the list is empty");
+	for (const struct sc_node *c = node->child; c; c = c->next)
+		e->n_ops += read_op(p, c, s, &e->op[e->n_ops]);
+}
+
+static void read_repeat(struct sc_parse *p, struct sc_fields *f, const struct scenario *s,
+			struct sc_event *e)
+{
+	const struct sc_node *every, *until;
+	int64_t end = s->run.warmup + s->run.duration, times = 0;
+	bool bounded;
+
+	every = sc_take(f, "every");
+	until = sc_take(f, "until");
+	bounded = sc_take_quantity(f, "times", SC_Q_COUNT, 1, MAX_REPEATS, &times);
+	e->count = 1;
+	if (!every) {
+		if (bounded || until)
+			sc_error(p, &f->map->mark, "'times' and 'until' need 'every'");
+		return;
+	}
+	if (!sc_read_quantity(p, every, "every", SC_Q_DURATION, 1000, MAX_TIME, &e->every))
+		return;
+	if (bounded && until)
+		sc_error(p, &until->mark, "'until' does not go with 'times'");
+	if (until)
+		sc_read_quantity(p, until, "until", SC_Q_DURATION, e->at, MAX_TIME, &end);
+	if (!bounded)
+		times = end < e->at ? 1 : (end - e->at) / e->every + 1;
+	e->count = (uint64_t)times;
+}
+
+static void read_event(struct sc_parse *p, const struct sc_node *node, struct scenario *s,
+		       struct sc_event *e)
+{
+	const struct sc_node *what;
+	struct sc_fields f;
+
+	if (!sc_fields_open(&f, p, node, "a timeline entry"))
+		return;
+	sc_require(&f, "at");
+	sc_take_quantity(&f, "at", SC_Q_DURATION, 0, MAX_TIME, &e->at);
+	read_repeat(p, &f, s, e);
+	what = sc_require(&f, "do");
+	if (what)
+		read_ops(p, what, s, e);
+	sc_fields_close(&f);
+	if (e->at > s->run.warmup + s->run.duration)
+		sc_warning(p, &node->mark, "this is after the end of the run");
+}
+
+void sc_timeline_read(struct sc_parse *p, const struct sc_node *list, struct scenario *s)
+{
+	if (!list || !sc_read_list(p, list, "timeline"))
+		return;
+	s->event = sc_alloc(p->arena, list->n_children, sizeof(s->event[0]));
+	for (const struct sc_node *c = list->child; c; c = c->next)
+		read_event(p, c, s, &s->event[s->n_events++]);
+}

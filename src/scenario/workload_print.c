@@ -1,0 +1,312 @@
+/*
+ * A workload as YAML (docs/workloads.md), without parameters: what sc_workload_read() reads back into an equal
+ * struct.
+ */
+#include <assert.h>
+#include <inttypes.h>
+
+#include "scenario/quantity.h"
+#include "scenario/scenario.h"
+
+#define PAD "      " /* everything stands below `workload:` of a VM */
+
+static const char *amount(const struct amount *a, enum sc_quantity kind, char buf[128])
+{
+	char x[48], y[48];
+
+	switch (a->kind) {
+	case AMOUNT_CONST:
+		return sc_quantity_format(kind, a->a, buf);
+	case AMOUNT_UNIFORM:
+		snprintf(buf, 128, "\"uniform(%s, %s)\"", sc_quantity_format(kind, a->a, x),
+			 sc_quantity_format(kind, a->b, y));
+		break;
+	case AMOUNT_EXP:
+		snprintf(buf, 128, "exp(%s)", sc_quantity_format(kind, a->a, x));
+		break;
+	case AMOUNT_LOGNORMAL:
+		snprintf(buf, 128, "\"lognormal(%s, %s)\"", sc_quantity_format(kind, a->a, x),
+			 sc_quantity_format(SC_Q_RATIO, a->b, y));
+		break;
+	case AMOUNT_REGISTER:
+		snprintf(buf, 128, "r%" PRId64 "/%" PRId64, a->a, a->b);
+		break;
+	}
+	return buf;
+}
+
+static const char *plain(enum sc_quantity kind, int64_t value, char buf[48])
+{
+	return sc_quantity_format(kind, value, buf);
+}
+
+static void print_classes(FILE *out, const struct workload *w)
+{
+	char a[48], b[48], c[48], d[48];
+	const char *head = PAD "classes:\n";
+
+	for (uint32_t i = 0; i < w->n_classes; i++) {
+		const struct work_class *k = &w->cls[i];
+
+		fprintf(out,
+			"%s" PAD "  c%u: {sigma: %s, mu: %s, working_set: %s, bandwidth: %s, "
+			"shared_set: %s} # %s\n",
+			head, i, plain(SC_Q_RATIO, k->sigma, a), plain(SC_Q_RATIO, k->mu, b),
+			plain(SC_Q_SIZE, k->working_set, c), plain(SC_Q_BANDWIDTH, k->bandwidth, d),
+			k->shared_set ? "on" : "off", k->name);
+		head = "";
+	}
+}
+
+static void print_backgrounds(FILE *out, const struct workload *w)
+{
+	char a[48], b[128], c[48], d[48];
+	const char *head = PAD "backgrounds:\n";
+
+	for (uint32_t i = 0; i < w->n_backgrounds; i++) {
+		const struct background *k = &w->background[i];
+
+		fprintf(out,
+			"%s" PAD "  b%u: {lock_rate: %d/s, lock_hold: %s, partner_rate: %d/s, "
+			"partner_work: %s, shootdown_rate: %d/s,\n" PAD
+			"    fault_rate: %d/s, fault_cost: %s, system_share: %s} # %s\n",
+			head, i, k->lock_rate, plain(SC_Q_DURATION, k->lock_hold, a),
+			k->partner_rate, amount(&k->partner_work, SC_Q_DURATION, b),
+			k->shootdown_rate, k->fault_rate, plain(SC_Q_DURATION, k->fault_cost, c),
+			plain(SC_Q_SHARE, k->system_share, d), k->name);
+		head = "";
+	}
+}
+
+static void print_locks(FILE *out, const struct workload *w)
+{
+	static const char *const lock_kinds[] = {"spin", "mutex", "futex", "rw"};
+	static const char *const barrier_kinds[] = {"sleep", "spin"};
+	char a[48];
+
+	if (w->n_locks)
+		fputs(PAD "locks:\n", out);
+	for (uint32_t i = 0; i < w->n_locks; i++)
+		fprintf(out, PAD "  l%u: {kind: %s, count: %u} # %s\n", i,
+			lock_kinds[w->lock[i].kind], w->lock[i].count, w->lock[i].name);
+	if (w->n_barriers)
+		fputs(PAD "barriers:\n", out);
+	for (uint32_t i = 0; i < w->n_barriers; i++) {
+		const struct barrier_desc *b = &w->barrier[i];
+
+		fprintf(out, PAD "  w%u: {parties: %u, kind: %s", i, b->parties,
+			barrier_kinds[b->kind]);
+		if (b->kind == BARRIER_SPIN)
+			fprintf(out, ", spin: %s", plain(SC_Q_DURATION, b->spin, a));
+		fprintf(out, "} # %s\n", b->name);
+	}
+	if (w->n_semaphores)
+		fputs(PAD "semaphores:\n", out);
+	for (uint32_t i = 0; i < w->n_semaphores; i++)
+		fprintf(out, PAD "  s%u: {initial: %u} # %s\n", i, w->semaphore[i].initial,
+			w->semaphore[i].name);
+}
+
+/* Channels keep their names: other VMs know them by name. */
+static void print_channels(FILE *out, const struct workload *w)
+{
+	char a[128], b[48];
+
+	if (w->n_channels)
+		fputs(PAD "channels:\n", out);
+	for (uint32_t i = 0; i < w->n_channels; i++) {
+		if (w->channel[i].vm)
+			fprintf(out, PAD "  %s: {vm: %s}\n", w->channel[i].name, w->channel[i].vm);
+		else
+			fprintf(out, PAD "  %s: {slots: %u}\n", w->channel[i].name,
+				w->channel[i].slots);
+	}
+	if (w->n_devices)
+		fputs(PAD "devices:\n", out);
+	for (uint32_t i = 0; i < w->n_devices; i++) {
+		const struct device_desc *d = &w->device[i];
+
+		fprintf(out, PAD "  d%u: {latency: %s, slots: %u", i,
+			amount(&d->latency, SC_Q_DURATION, a), d->slots);
+		if (d->rate)
+			fprintf(out, ", rate: %s", plain(SC_Q_BANDWIDTH, d->rate, b));
+		fprintf(out, "} # %s\n", d->name);
+	}
+	if (w->n_pools)
+		fputs(PAD "pools:\n", out);
+	for (uint32_t i = 0; i < w->n_pools; i++) {
+		const struct pool_desc *p = &w->pool[i];
+
+		fprintf(out,
+			PAD
+			"  j%u: {jobs: %u, directories: %u, tokens: %u, program: p%u, class: c%u}"
+			" # %s\n",
+			i, p->jobs, p->directories, p->tokens, p->program, p->cls, p->name);
+	}
+}
+
+/* An amount whose kind the program has forgotten (draw, count): a plain number is its base unit. */
+static void print_typed(FILE *out, const struct op *op)
+{
+	char buf[128];
+
+	fprintf(out, "count: %s", amount(&op->amount, SC_Q_COUNT, buf));
+}
+
+static void print_simple(FILE *out, const struct workload *w, const struct op *op)
+{
+	char a[128], b[48];
+
+	switch (op->kind) {
+	case OP_COMPUTE:
+		fprintf(out, "compute: {work: %s", amount(&op->amount, SC_Q_DURATION, a));
+		if (op->arg >= 0)
+			fprintf(out, ", background: b%d", op->arg);
+		fputs("}\n", out);
+		break;
+	case OP_SLEEP:
+		fprintf(out, "sleep: %s\n", amount(&op->amount, SC_Q_DURATION, a));
+		break;
+	case OP_LOCK:
+	case OP_LOCK_SHARED:
+	case OP_UNLOCK:
+		fprintf(out, "%s: l%d\n",
+			op->kind == OP_LOCK	? "lock"
+			: op->kind == OP_UNLOCK ? "unlock"
+						: "lock_shared",
+			op->arg);
+		break;
+	case OP_IO:
+		fprintf(out, "io: {device: d%d, bytes: %s}\n", op->arg,
+			amount(&op->amount, SC_Q_SIZE, a));
+		break;
+	case OP_WAIT:
+		fprintf(out, "wait: s%d\n", op->arg);
+		break;
+	case OP_SIGNAL:
+		fprintf(out, "signal: {semaphore: s%d, count: %s}\n", op->arg,
+			amount(&op->amount, SC_Q_COUNT, a));
+		break;
+	case OP_BARRIER:
+		fprintf(out, "barrier: w%d\n", op->arg);
+		break;
+	case OP_SEND:
+	case OP_RECV:
+		fprintf(out, "%s: %s\n", op->kind == OP_SEND ? "send" : "recv",
+			w->channel[op->arg].name);
+		break;
+	case OP_FORK:
+	case OP_JOIN:
+		fprintf(out, "%s: j%d\n", op->kind == OP_FORK ? "fork" : "join", op->arg);
+		break;
+	case OP_DRAW:
+		fprintf(out, "draw: {to: r%u, ", op->reg);
+		print_typed(out, op);
+		fputs("}\n", out);
+		break;
+	case OP_COUNT:
+		fputs("count: {", out);
+		print_typed(out, op);
+		fputs("}\n", out);
+		break;
+	case OP_LOOP:
+		fprintf(out, "loop: {times: %s, do: [", amount(&op->amount, SC_Q_COUNT, a));
+		break;
+	case OP_FOREVER:
+		fputs("forever: [", out);
+		break;
+	case OP_CHANCE:
+		fprintf(out, "chance: {p: %s, do: [", plain(SC_Q_SHARE, op->arg, b));
+		break;
+	case OP_SHOOTDOWN:
+		fputs("shootdown\n", out);
+		break;
+	case OP_DONE:
+		fputs("done\n", out);
+		break;
+	case OP_EXIT:
+	case OP_END:
+		fputs("exit\n", out);
+		break;
+	}
+}
+
+/* Nested lists in flow style: brackets instead of depth. Every op is {op} inside brackets. */
+static void print_ops(FILE *out, const struct workload *w, const struct program *prog)
+{
+	const struct op *open[2 * PROGRAM_MAX_NEST + 2];
+	uint32_t close_at[2 * PROGRAM_MAX_NEST + 2];
+	unsigned int depth = 0;
+
+	for (uint32_t i = 0; i <= prog->n_ops; i++) {
+		const struct op *op = i < prog->n_ops ? &prog->op[i] : NULL;
+
+		while (depth && close_at[depth - 1] == i) {
+			depth--;
+			fputs(open[depth]->kind == OP_FOREVER ? PAD "    ]},\n" : PAD "    ]}},\n",
+			      out);
+		}
+		if (!op || op->kind == OP_END)
+			continue;
+		fputs(PAD "    ", out);
+		if (op->kind == OP_LOOP || op->kind == OP_FOREVER || op->kind == OP_CHANCE) {
+			assert(depth < 2 * PROGRAM_MAX_NEST + 2);
+			open[depth] = op;
+			close_at[depth++] = op->target;
+			fputc('{', out);
+			print_simple(out, w, op);
+			fputc('\n', out);
+			continue;
+		}
+		/* Words stand alone, the others are mappings of one key. */
+		if (op->kind == OP_SHOOTDOWN || op->kind == OP_DONE || op->kind == OP_EXIT) {
+			print_simple(out, w, op);
+			fputs(PAD "    ,\n", out);
+			continue;
+		}
+		fputc('{', out);
+		print_simple(out, w, op);
+		fputs(PAD "    },\n", out);
+	}
+}
+
+static void print_tasks(FILE *out, const struct workload *w)
+{
+	static const char *const places[] = {"any", "each", "one"};
+	char a[128];
+
+	fprintf(out, PAD "tasks:%s\n", w->n_groups ? "" : " {}");
+	for (uint32_t i = 0; i < w->n_groups; i++) {
+		const struct task_group *g = &w->group[i];
+
+		fprintf(out, PAD "  t%u: {program: p%u, class: c%u, count: %u, place: %s", i,
+			g->program, g->cls, g->count, places[g->placement]);
+		if (g->placement != PLACE_ANY)
+			fprintf(out, ", vcpu: %u", g->vcpu);
+		fprintf(out, ", start: %s} # %s\n", amount(&g->start, SC_Q_DURATION, a), g->name);
+	}
+}
+
+void sc_workload_print(FILE *out, const struct workload *w)
+{
+	static const char *const metrics[] = {"none", "elapsed", "rate"};
+
+	assert(out && w);
+	fprintf(out, PAD "name: \"%s\"\n", w->name);
+	print_classes(out, w);
+	print_backgrounds(out, w);
+	print_locks(out, w);
+	print_channels(out, w);
+	fprintf(out, PAD "programs:%s\n", w->n_programs ? "" : " {}");
+	for (uint32_t i = 0; i < w->n_programs; i++) {
+		fprintf(out, PAD "  p%u: [ # %s\n", i, w->program[i].name);
+		print_ops(out, w, &w->program[i]);
+		fputs(PAD "  ]\n", out);
+	}
+	print_tasks(out, w);
+	fprintf(out, PAD "metric: {kind: %s, name: \"%s\"", metrics[w->metric.kind],
+		w->metric.name);
+	if (*w->metric.unit)
+		fprintf(out, ", unit: \"%s\"", w->metric.unit);
+	fprintf(out, "}\n" PAD "runs: %u\n", w->runs);
+}
