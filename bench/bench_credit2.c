@@ -35,7 +35,6 @@
 #define THREADS	   2
 #define NR_PCPUS   (SOCKETS * CORES * THREADS)
 #define PER_DOMAIN 8
-#define MAX_UNITS  4096
 #define BATCH	   8
 #define WARM_UP	   2000 /* rounds */
 #define BLOCKS	   25
