@@ -53,8 +53,8 @@ int campaign_value(void *ctx, unsigned variant, unsigned seed, const struct sc_r
 		   double *value);
 
 /*
- * The report of a campaign, its expectations evaluated. It points into the campaign, which must live
- * longer; campaign_report_free() frees what is its own. 0, -HV_ENOMEM.
+ * The report of a campaign, its expectations evaluated. It points into the campaign, which must
+ * live longer; campaign_report_free() frees what is its own. 0, -HV_ENOMEM.
  */
 int campaign_report(const struct campaign *c, struct report *out);
 void campaign_report_free(struct report *r);

@@ -17,6 +17,8 @@ enum exit_code {
 };
 
 int cmd_conform(int argc, char **argv);
+int cmd_experiment(int argc, char **argv);
 int cmd_log(int argc, char **argv);
+int cmd_run(int argc, char **argv);
 
 #endif

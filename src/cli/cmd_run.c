@@ -93,16 +93,6 @@ static int choose_variant(struct arguments *a, const char *argv0, const struct s
 	return EXIT_USAGE;
 }
 
-static void override_seeds(const struct campaign_options *c, struct scenario_file *f)
-{
-	for (unsigned i = 0; i < f->n_variants; i++) {
-		if (c->seeds)
-			f->variant[i].run.seeds = c->seeds;
-		if (c->has_seed)
-			f->variant[i].run.seed_base = c->seed;
-	}
-}
-
 static int check_log(const struct arguments *a, const char *argv0, const struct scenario_file *f)
 {
 	const struct campaign_options *c = &a->session.campaign;
@@ -117,7 +107,8 @@ static int check_log(const struct arguments *a, const char *argv0, const struct 
 	if (!c->log_path || runs == 1)
 		return EXIT_HELD;
 	fprintf(stderr,
-		"%s: --log is of one run, but this makes %u (%u variant%s): choose with%s%s --seed N\n",
+		"%s: --log is of one run, but this makes %u (%u variant%s): "
+		"choose with%s%s --seed N\n",
 		argv0, runs, variants, variants == 1 ? "" : "s",
 		variants > 1 ? " --variant NAME" : "", variants > 1 ? " and" : "");
 	return EXIT_USAGE;
@@ -195,8 +186,8 @@ int cmd_run(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "FILE",
 		.doc = "Run a scenario: every variant with every seed, on all cores.\v"
-		       "Exit code: 0 held, 1 an expectation failed, 2 usage or bad input, 3 stall or "
-		       "broken law, 4 internal error or failed I/O, 130 interrupted.",
+		       "Exit code: 0 held, 1 an expectation failed, 2 usage or bad input, 3 stall "
+		       "or broken law, 4 internal error or failed I/O, 130 interrupted.",
 		.children = children,
 	};
 	struct arguments a = {.path = NULL};
@@ -215,7 +206,7 @@ int cmd_run(int argc, char **argv)
 		return ret == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE;
 	}
 	code = choose_variant(&a, argv[0], file);
-	override_seeds(&a.session.campaign, file);
+	session_override_seeds(&a.session, file);
 	if (code == EXIT_HELD)
 		code = check_log(&a, argv[0], file);
 	if (code == EXIT_HELD) {

@@ -20,6 +20,8 @@ struct command {
 
 /* One line per subcommand, in the order that `hvsched help` prints. */
 static const struct command commands[] = {
+	{"run", cmd_run, "run a scenario: every variant with every seed, and report"},
+	{"experiment", cmd_experiment, "run a published experiment and compare"},
 	{"conform", cmd_conform, "replay scripts and compare with recordings of the real scheduler"},
 	{"log", cmd_log, "print the event log of a run as text"},
 	{NULL, NULL, NULL},

@@ -35,10 +35,22 @@ void session_start(struct session *s, bool quiet)
 void session_free(struct session *s)
 {
 	for (unsigned i = 0; i < s->n_sets; i++)
-		free((char *)s->set[i].path);
+		free(s->text[i]);
 	free(s->set);
+	free(s->text);
 	s->set = NULL;
+	s->text = NULL;
 	s->n_sets = 0;
+}
+
+void session_override_seeds(const struct session *s, struct scenario_file *f)
+{
+	for (unsigned i = 0; i < f->n_variants; i++) {
+		if (s->campaign.seeds)
+			f->variant[i].run.seeds = s->campaign.seeds;
+		if (s->campaign.has_seed)
+			f->variant[i].run.seed_base = s->campaign.seed;
+	}
 }
 
 uint64_t session_number(struct argp_state *state, const char *option, const char *text,
@@ -59,25 +71,26 @@ uint64_t session_number(struct argp_state *state, const char *option, const char
 /* key=value; the key ends at the first '=' that is not inside brackets. */
 static void add_set(struct session *s, struct argp_state *state, const char *text)
 {
-	struct sc_set *larger = realloc(s->set, (s->n_sets + 1) * sizeof(*larger));
+	struct sc_set *set = realloc(s->set, (s->n_sets + 1) * sizeof(*set));
+	char **texts = realloc(s->text, (s->n_sets + 1) * sizeof(*texts));
 	char *path = strdup(text), *equals = path ? strchr(path, '=') : NULL;
 
-	if (!larger || !path) {
+	s->set = set ? set : s->set;
+	s->text = texts ? texts : s->text;
+	if (!set || !texts || !path) {
 		free(path);
 		argp_failure(state, EXIT_INTERNAL, 0, "out of memory");
 		return;
 	}
-	s->set = larger;
-	if (!equals || equals == path) {
-		free(path);
+	s->text[s->n_sets] = path;
+	s->set[s->n_sets++] = (struct sc_set){.path = path, .value = equals ? equals + 1 : ""};
+	if (!equals || equals == path)
 		argp_error(state,
 			   "--set: '%s' is not of the form key=value, for example "
 			   "vms.build.weight=512",
 			   text);
-		return;
-	}
-	*equals = '\0';
-	s->set[s->n_sets++] = (struct sc_set){.path = path, .value = equals + 1};
+	else
+		*equals = '\0';
 }
 
 enum { KEY_JSON = 0x200, KEY_SEED, KEY_SEEDS, KEY_SET, KEY_THREADS };

@@ -19,24 +19,27 @@
 struct session {
 	struct campaign_options campaign;
 	struct sc_set *set;
+	char **text; /* what set[] points into */
 	unsigned n_sets;
 	bool json;
 	const char *json_path; /* NULL = standard output */
 };
 
-/* The shared options, to be named as a child of the command's argp with the session as its input. */
+/* The shared options, a child of the command's argp that has the session as its input. */
 extern const struct argp session_argp;
 
 void session_free(struct session *s);
 /* Ctrl-C sets the campaign's stop flag, a second one kills. Progress only on a terminal. */
 void session_start(struct session *s, bool quiet);
+/* The seeds of the command line become those of every variant, as if the file had said so. */
+void session_override_seeds(const struct session *s, struct scenario_file *f);
 /* An unsigned decimal number up to max, or a usage error that names the option. */
 uint64_t session_number(struct argp_state *state, const char *option, const char *text,
 			uint64_t min, uint64_t max);
 
 /*
- * Write through `print` into the JSON file of the session. EXIT_HELD or EXIT_INTERNAL after a message
- * (named after argv0).
+ * Write through `print` into the JSON file of the session. EXIT_HELD or EXIT_INTERNAL after a
+ * message (named after argv0).
  */
 typedef int (*session_print)(FILE *out, const void *what);
 int session_write_json(const struct session *s, const char *argv0, session_print print,

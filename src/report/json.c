@@ -11,7 +11,7 @@
 
 #include "report/report.h"
 
-/* jansson's *_new functions steal references and pass NULL on, so one check at the end is enough. */
+/* jansson's *_new functions steal references and pass NULL on: one check at the end is enough. */
 static int put(json_t *object, const char *key, json_t *value)
 {
 	return json_object_set_new(object, key, value);

@@ -172,7 +172,7 @@ static int vm_line(struct report_table *t, const struct report_variant *v,
 		struct report_range range = report_range(v, q->get, g->first, g->n);
 
 		assert(n < MAX_COLUMNS);
-		/* A delay's range over seeds is in JSON; here its mean, and of `max` the largest. */
+		/* A delay's range is in JSON; here its mean, and of `max` the largest. */
 		if (q->unit == REPORT_TIME && range.n)
 			report_format(q->unit, NULL,
 				      strcmp(q->name, "wake_max") == 0 ? range.max : range.mean,
@@ -193,9 +193,10 @@ static int print_vms(FILE *out, const struct report *r)
 	int ret = t ? each_line(r, t, vm_line) : -HV_ENOMEM;
 
 	fprintf(out,
-		"\nVMs: mean [lowest..highest] over seeds; a group shows the mean of its VMs and the delays\n"
-		"of its worst. CPU: 100 %% is one pCPU. Ready (= steal = runnable): share of its vCPUs' time.\n"
-		"Wake: from wake-up until it runs; p50 and p99 are means, max is the largest, of all seeds.\n");
+		"\nVMs: mean [lowest..highest] over seeds; a group shows the mean of its VMs and "
+		"the delays of its worst.\nCPU: 100 %% is one pCPU. Ready (= steal = runnable): "
+		"share of its vCPUs' time. Wake: from wake-up until it\nruns; p50 and p99 are means "
+		"over seeds, max is the largest.\n");
 	if (ret == 0)
 		ret = report_table_print(t, out);
 	report_table_free(t);
@@ -238,7 +239,7 @@ static int print_ledger(FILE *out, const struct report *r)
 	t = report_table_new(titles, n, 2);
 	ret = t ? each_line(r, t, ledger_line) : -HV_ENOMEM;
 	fprintf(out,
-		"\nWhere the vCPUs' time went, %% of it (each line sums to 100; '.' is exactly 0).\n"
+		"\nWhere the vCPUs' time went, %% of it (a line sums to 100; '.' is exactly 0).\n"
 		"On a pCPU: USEFUL to HYPERV. Waiting: QUEUE to CAP.\n");
 	if (ret == 0)
 		ret = report_table_print(t, out);
@@ -363,8 +364,8 @@ static int print_cpus(FILE *out, const struct report *r)
 	if (!w)
 		return 0;
 	c.n_lines = (w->n_cpus + n - 1) / n;
-	fprintf(out,
-		"\npCPU time, %%: guest, idle, forced idle (core scheduling), hypervisor; mean over seeds\n");
+	fprintf(out, "\npCPU time, %%: guest, idle, forced idle (core scheduling), hypervisor; "
+		     "mean over seeds\n");
 	return print_columns(out, r, &c);
 }
 

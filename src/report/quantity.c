@@ -131,7 +131,6 @@ static bool get_runs(const struct report_variant *v, const struct lab_result *r,
 			       unsigned first, unsigned n, double *value)                  \
 	{                                                                                  \
 		double sum = 0;                                                            \
-                                                                                           \
 		(void)v;                                                                   \
 		for (unsigned i = first; i < first + n; i++)                               \
 			sum += (double)r->vm[i].field;                                     \
@@ -257,7 +256,6 @@ const struct report_quantity report_machine_quantities[] = {
 			       unsigned first, unsigned n, double *value)                  \
 	{                                                                                  \
 		double part = 0, whole = 0;                                                \
-                                                                                           \
 		(void)v;                                                                   \
 		for (unsigned i = first; i < first + n && i < r->n_cpus; i++) {            \
 			part += (double)r->cpu[i].ns[mode];                                \
