@@ -28,7 +28,7 @@ struct conform {
 	char **path;
 	int nr_paths;
 
-	unsigned agree, differ, failed, written;
+	unsigned agree, differ, failed;
 	size_t lines; /* of the files that agree */
 	int exit_code;
 };
@@ -100,10 +100,8 @@ static void write_record(struct conform *c, const char *name, const struct recor
 	int failed;
 
 	if (!c->write_dir) {
-		if (record_write(ours, stdout))
-			complain_text(c, "standard output", strerror(errno), EXIT_INTERNAL);
-		else
-			c->written++;
+		/* A failure stays in the stream and is told at the end. */
+		record_write(ours, stdout);
 		return;
 	}
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s.jsonl", c->write_dir, name) >=
@@ -122,7 +120,6 @@ static void write_record(struct conform *c, const char *name, const struct recor
 		complain_text(c, path, strerror(errno), EXIT_INTERNAL);
 		return;
 	}
-	c->written++;
 	printf("wrote %s (%zu lines)\n", path, ours->nr);
 }
 
@@ -243,10 +240,12 @@ static void folder(struct conform *c, const char *path)
 	if (nr == 0)
 		complain_text(c, path, "the folder has no script (*.ev)", EXIT_USAGE);
 	for (int i = 0; i < nr; i++) {
-		char script[PATH_MAX];
+		char script[PATH_MAX] = "";
 
-		if ((size_t)snprintf(script, sizeof(script), "%s%s%s", path, slash,
-				     entry[i]->d_name) < sizeof(script))
+		if (ferror(stdout))
+			; /* nobody would see the rest */
+		else if ((size_t)snprintf(script, sizeof(script), "%s%s%s", path, slash,
+					  entry[i]->d_name) < sizeof(script))
 			one_script(c, script);
 		else
 			complain_text(c, path, strerror(ENAMETOOLONG), EXIT_USAGE);
@@ -327,12 +326,12 @@ int cmd_conform(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, 0, NULL, &c) != 0)
 		return EXIT_USAGE;
 	assert(c.nr_paths > 0);
-	for (int i = 0; i < c.nr_paths; i++)
+	for (int i = 0; i < c.nr_paths && !ferror(stdout); i++)
 		one_path(&c, c.path[i]);
 	if (!c.write)
 		summary(&c);
 	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "hvsched conform: standard output: %s\n", strerror(errno));
+		fputs("hvsched conform: standard output cannot be written\n", stderr);
 		worst(&c, EXIT_INTERNAL);
 	}
 	return c.exit_code;

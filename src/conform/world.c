@@ -372,6 +372,7 @@ enum replay_status replay(const struct script *s, const struct replay_options *o
 	w->out = out;
 	w->result = result;
 	w->check = options->check;
+	w->fail_allocation = options->fail_allocation;
 	if (allocate(w))
 		run_world(w);
 	record_abandon(out);

@@ -20,6 +20,8 @@ enum replay_status {
 
 struct replay_options {
 	bool check; /* walk the engine's whole state after every operation */
+	/* The engine's allocation of this number (from 1) fails; 0 = none. Tests use it. */
+	uint64_t fail_allocation;
 };
 
 struct replay_result {

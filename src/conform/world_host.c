@@ -89,8 +89,11 @@ static void host_timer_disarm(void *ctx, struct hv_timer *t)
 static void *host_alloc(void *ctx, size_t size)
 {
 	struct world *w = ctx;
-	struct world_block *b = malloc(sizeof(*b) + size);
+	struct world_block *b;
 
+	if (++w->allocations == w->fail_allocation)
+		return NULL;
+	b = malloc(sizeof(*b) + size);
 	if (!b)
 		return NULL;
 	b->prev = NULL;

@@ -77,6 +77,7 @@ struct world {
 	unsigned nr_moved;
 
 	struct world_block *blocks;
+	uint64_t allocations, fail_allocation;
 	jmp_buf stop;
 };
 
