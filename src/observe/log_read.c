@@ -28,6 +28,7 @@ struct log_reader {
 	char *path;
 	uint64_t offset; /* of window[at] in the file */
 	size_t at, end;
+	size_t hashed; /* window[hashed..at) was read but is not hashed yet */
 	bool at_eof;
 	bool finished; /* LOG_END was given out */
 
@@ -66,13 +67,35 @@ static const char truncated[] =
 
 /* ------------------------------------------------------------------ bytes */
 
+/* Hash what was read up to here. In pieces as long as possible: bytes one by one are slow. */
+static void catch_up(struct log_reader *l)
+{
+	assert(l->hashed <= l->at);
+	log_hash_add(&l->hash, l->window + l->hashed, l->at - l->hashed);
+	l->hashed = l->at;
+}
+
+static uint64_t hash_so_far(struct log_reader *l)
+{
+	catch_up(l);
+	return log_hash_value(&l->hash);
+}
+
+static void hash_anew(struct log_reader *l)
+{
+	l->hashed = l->at;
+	log_hash_init(&l->hash);
+}
+
+/* There is a byte to read. */
 static bool fill(struct log_reader *l)
 {
 	if (l->at < l->end)
 		return true;
 	if (l->at_eof)
 		return false;
-	l->at = 0;
+	catch_up(l);
+	l->at = l->hashed = 0;
 	l->end = fread(l->window, 1, WINDOW, l->file);
 	if (l->end < WINDOW)
 		l->at_eof = true;
@@ -81,7 +104,7 @@ static bool fill(struct log_reader *l)
 	return l->end > 0;
 }
 
-/* The next byte, hashed; 0 and a fault at the end of the file. */
+/* The next byte; 0 and a fault at the end of the file. */
 static uint8_t get_byte(struct log_reader *l)
 {
 	if (l->fault)
@@ -92,7 +115,6 @@ static uint8_t get_byte(struct log_reader *l)
 		return 0;
 	}
 	l->offset++;
-	log_hash_add(&l->hash, l->window + l->at, 1);
 	return l->window[l->at++];
 }
 
@@ -205,7 +227,7 @@ static void read_header(struct log_reader *l)
 		l->fault = "the log has another version than 1, the one that this program reads";
 	length = get_fixed(l, 4);
 	start = l->offset;
-	log_hash_init(&l->hash);
+	hash_anew(l);
 	l->header.seed = get_varint(l);
 	l->header.start = get_signed(l);
 	if (l->header.start < 0 || l->header.start > INT64_MAX / 2)
@@ -217,12 +239,12 @@ static void read_header(struct log_reader *l)
 	if (!l->fault && l->offset - start != length)
 		l->fault = "the header has another length than it says: the file is corrupt";
 
-	uint64_t hash = log_hash_value(&l->hash);
+	uint64_t hash = hash_so_far(l);
 
 	if (get_fixed(l, 8) != hash && !l->fault)
 		l->fault = "the header does not agree with its hash: the file is corrupt";
 	l->time = l->header.start;
-	log_hash_init(&l->hash);
+	hash_anew(l);
 }
 
 struct log_reader *log_open(const char *path, char *error, size_t size)
@@ -484,7 +506,7 @@ static void get_record(struct log_reader *l, struct log_record *r)
 /* LOG_END is read; sum: hash of everything before it, own: hash of its own bytes. */
 static void check_end(struct log_reader *l, const struct log_record *r, uint64_t sum)
 {
-	uint64_t own = log_hash_value(&l->hash);
+	uint64_t own = hash_so_far(l);
 
 	if (get_fixed(l, 8) != own && !l->fault)
 		l->fault = "the end record does not agree with its hash: the file is corrupt";
@@ -504,8 +526,8 @@ int log_next(struct log_reader *l, struct log_record *r, char *error, size_t siz
 	if (l->finished && !l->fault)
 		return 0;
 	if (!l->fault && fill(l) && (l->window[l->at] & 0x7f) == LOG_END) {
-		sum = log_hash_value(&l->hash);
-		log_hash_init(&l->hash);
+		sum = hash_so_far(l);
+		hash_anew(l);
 	}
 	if (!l->fault)
 		get_record(l, r);
