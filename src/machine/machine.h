@@ -349,12 +349,6 @@ void mc_vm_destroy(struct mc_vm *vm);
  */
 const struct mc_fault *mc_guard(struct mc_machine *m, void (*fn)(void *ctx), void *ctx);
 
-/*
- * Fault injection: the next time mv runs, its pCPU handles no schedule request for ns, as if the hypervisor
- * stayed in a critical section on its behalf (field case 1: a unit that has run far too long).
- */
-void mc_overrun(struct mc_vcpu *mv, int64_t ns);
-
 /* Run all events up to and including time `until`, or until mc_stop() or a fault. Then now == until. */
 const struct mc_fault *mc_run_until(struct mc_machine *m, hv_time until); /* NULL = no fault */
 void mc_stop(struct mc_machine *m); /* from a callback: mc_run_until() returns after this event */
