@@ -33,9 +33,10 @@ static int64_t take_lock(struct mc_machine *m, const struct hv_lock *lock)
 
 /* ------------------------------------------------------------------ requests */
 
-static int64_t idle_exit(const struct mc_pcpu *pc, hv_time at)
+/* How deep it sleeps is decided by how long it has been idle when the request is made. */
+static int64_t idle_exit(const struct mc_pcpu *pc)
 {
-	return hw_idle_exit(&pc->machine->params, at - pc->idle_since);
+	return hw_idle_exit(&pc->machine->params, pc->machine->now - pc->idle_since);
 }
 
 static void poke(void *ctx, unsigned pcpu, unsigned events)
@@ -55,7 +56,7 @@ static void poke(void *ctx, unsigned pcpu, unsigned events)
 		m->counters.ipis++;
 	if (pc->state == MC_PCPU_IDLE) {
 		mc_watch_idle(pc, false);
-		delay += idle_exit(pc, m->now + delay);
+		delay += idle_exit(pc);
 		pc->exit_paid = true;
 	}
 	if (m->waking) {
@@ -76,7 +77,7 @@ void mc_poke_arrived(struct mc_pcpu *pc)
 		if (!pc->exit_paid) {
 			/* It was busy when asked and has gone idle since. */
 			pc->exit_paid = true;
-			mc_queue_at(m, &pc->poke, m->now + idle_exit(pc, m->now), pc->poke_order);
+			mc_queue_at(m, &pc->poke, m->now + idle_exit(pc), pc->poke_order);
 			return;
 		}
 		mc_pass(pc, 0);

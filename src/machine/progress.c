@@ -213,6 +213,7 @@ static bool step(struct mc_pcpu *pc, struct mc_vcpu *mv)
 		leave(pc, mv);
 	} else if (mv->announce) {
 		mv->announce = false;
+		mv->deliver = mv->pending != 0;
 		mv->place = MC_GUEST;
 		if (mv->ops->dispatched)
 			mv->ops->dispatched(mv);
