@@ -162,14 +162,38 @@ static void print_placement(FILE *out, const struct scenario *s, const struct sc
 	fputs("}\n", out);
 }
 
-static void print_workload(FILE *out, const struct workload *w)
+/* Text of a parameter as a YAML scalar, in quotes unless it is surely plain. */
+static void print_scalar(FILE *out, const char *text)
 {
-	fprintf(out, "    workload: # %s: %u programs, %u task groups, metric %s", w->name,
-		w->n_programs, w->n_groups, w->metric.name);
-	for (uint32_t i = 0; i < w->n_params; i++)
-		fprintf(out, "%s%s=%s", i ? ", " : "; ", w->param[i].name, w->param[i].text);
-	fputc('\n', out);
-	sc_workload_print(out, w);
+	if (*text && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789./%_-()") == strlen(text)) {
+		fputs(text, out);
+		return;
+	}
+	fputc('\'', out);
+	for (; *text; text++) {
+		if (*text == '\'')
+			fputc('\'', out);
+		fputc(*text, out);
+	}
+	fputc('\'', out);
+}
+
+static void print_workload(FILE *out, const struct sc_vm *vm)
+{
+	const struct workload *w = vm->workload;
+
+	if (!vm->builtin) {
+		fputs("    workload:\n", out);
+		sc_workload_print(out, w);
+		return;
+	}
+	fprintf(out, "    workload: # %s\n      use: %s\n", w->text, w->name);
+	for (uint32_t i = 0; i < w->n_params; i++) {
+		fprintf(out, "      %s: ", w->param[i].name);
+		print_scalar(out, w->param[i].text);
+		fputc('\n', out);
+	}
 }
 
 /* VMs of a group are printed once. */
@@ -203,7 +227,7 @@ static void print_vm(FILE *out, const struct scenario *s, const struct sc_vm *vm
 		fprintf(out, "    start: %s\n", quantity(SC_Q_DURATION, vm->start, buf));
 	else
 		fputs("    background: off # part of the workload below\n", out);
-	print_workload(out, vm->workload);
+	print_workload(out, vm);
 }
 
 static void print_vms(FILE *out, const struct scenario *s)

@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ONE	   (1 << 20) /* 1.0 of a ratio */
-#define MAX_DIGITS 30	     /* of a number, before and behind the point */
+#define ONE	     (1 << 20) /* 1.0 of a ratio */
+#define FORMAT_SIZE  48	       /* bytes of a formatted value */
+#define MAX_FRACTION 12	       /* digits behind the point that are ever printed */
+#define MAX_DIGITS   30	       /* of a number, before and behind the point */
 
 struct unit {
 	const char *name;
@@ -159,45 +161,71 @@ const char *sc_quantity_expected(enum sc_quantity kind)
 	return kinds[kind].expected;
 }
 
-/* A ratio of 2^20 as decimal digits that round back to it: 2^-20 needs seven. */
-static void format_ratio(int64_t value, int64_t one, const char *unit, char *buf)
+/* value / scale with `digits` digits behind the point, trailing zeros cut. */
+static void decimal(int64_t value, __int128 scale, unsigned int digits, const char *unit, char *buf)
 {
-	int64_t whole = value / one;
-	int64_t micro = (int64_t)(((__int128)(value % one) * 20000000 / one + 1) / 2);
-	char digits[24];
-	size_t len = 7;
+	__int128 ten = 1, scaled_value;
+	char fraction[24];
+	size_t len;
 
-	if (micro == 10000000) {
-		whole++;
-		micro = 0;
+	assert(value >= 0 && digits <= MAX_FRACTION);
+	for (unsigned int i = 0; i < digits; i++)
+		ten *= 10;
+	scaled_value = (2 * value * ten + scale) / (2 * scale);
+	snprintf(fraction, sizeof(fraction), "%0*" PRId64, (int)digits,
+		 (int64_t)(scaled_value % ten));
+	len = digits;
+	while (len > 0 && fraction[len - 1] == '0')
+		len--;
+	fraction[len] = 0;
+	snprintf(buf, FORMAT_SIZE, "%" PRId64 "%s%s%s", (int64_t)(scaled_value / ten),
+		 len ? "." : "", len ? fraction : "", unit);
+}
+
+/* The shortest decimal that reads back as the same value. */
+static void shortest(enum sc_quantity kind, int64_t value, __int128 scale, const char *unit,
+		     char *buf)
+{
+	int64_t shown = kind == SC_Q_SHARE ? value * 100 : value;
+	int64_t back = -1;
+
+	for (unsigned int digits = 0; digits <= MAX_FRACTION; digits++) {
+		decimal(shown, scale, digits, unit, buf);
+		if (sc_quantity_parse(buf, kind, &back) == SC_Q_OK && back == value)
+			return;
 	}
-	snprintf(digits, sizeof(digits), "%07" PRId64, micro);
-	while (len > 0 && digits[len - 1] == '0')
-		digits[--len] = 0;
-	snprintf(buf, 48, "%" PRId64 "%s%s%s", whole, len ? "." : "", digits, unit);
+	assert(0);
+}
+
+/* The largest unit that needs at most three digits behind the point. */
+static const struct unit *best_unit(const struct kind *k, int64_t value)
+{
+	const struct unit *best = &k->units[0];
+
+	for (const struct unit *u = k->units; u->name; u++) {
+		bool exact = (__int128)value * (k->fraction ? 1000 : 1) % u->scale == 0;
+
+		if (exact && value >= u->scale && u->scale > best->scale)
+			best = u;
+	}
+	return best;
 }
 
 char *sc_quantity_format(enum sc_quantity kind, int64_t value, char *buf)
 {
 	const struct kind *k = &kinds[kind];
-	const struct unit *best = NULL;
+	const struct unit *u;
 
 	assert(buf);
+	assert(value >= 0 || k->negative);
 	if (kind == SC_Q_SHARE) {
-		/* 100 % in 2^-20 is not a whole number per cent: print with seven digits. */
-		format_ratio(value * 100, ONE, "%", buf);
-		return buf;
+		shortest(kind, value, ONE, "%", buf);
+	} else if (k->fraction) {
+		u = best_unit(k, value);
+		shortest(kind, value, u->scale, u->name, buf);
+	} else {
+		u = best_unit(k, value < 0 ? 0 : value);
+		snprintf(buf, FORMAT_SIZE, "%" PRId64 "%s", value / u->scale, u->name);
 	}
-	if (kind == SC_Q_RATIO) {
-		format_ratio(value, ONE, "", buf);
-		return buf;
-	}
-	for (const struct unit *u = k->units; u->name; u++) {
-		if (value % u->scale == 0 && (value || u->scale == 1) &&
-		    (!best || u->scale > best->scale))
-			best = u;
-	}
-	assert(best);
-	snprintf(buf, 48, "%" PRId64 "%s", value / best->scale, best->name);
 	return buf;
 }

@@ -178,7 +178,8 @@ struct sc_vm {
 	int64_t start;			  /* virtual time at which the VM is created */
 	/* What it runs; never NULL, an idle one by default. Domain 0's background is part of it. */
 	const struct workload *workload;
-	int line; /* of the VM in the file */
+	bool builtin; /* it is the built-in workload of this name with its param[] */
+	int line;     /* of the VM in the file */
 };
 
 /* --- Run and timeline ----------------------------------------------------------------------------- */

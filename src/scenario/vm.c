@@ -348,12 +348,17 @@ static unsigned int dom0_count(struct reading *r, const struct sc_node *node,
 }
 
 static const struct workload *dom0_workload(struct reading *r, struct sc_fields *f,
-					    const struct sc_mark *mark, unsigned int vcpus)
+					    const struct sc_mark *mark, unsigned int vcpus,
+					    bool *builtin)
 {
 	const struct sc_node *own = sc_take(f, "workload"), *back = sc_take(f, "background");
 	const struct workload *w = NULL, *b = NULL;
 	bool off = back && back->kind == SC_SCALAR && sc_bool_word(back->text) == 0;
 
+	*builtin =
+		!r->library->classes && (own ? off && sc_workload_is_builtin(r->library, own)
+					     : !back || sc_bool_word(back->text) >= 0 ||
+							 sc_workload_is_builtin(r->library, back));
 	if (own)
 		w = sc_workload_read(r->p, r->library, own, vcpus);
 	if (!own && off)
@@ -389,7 +394,7 @@ static void read_dom0(struct reading *r, const struct sc_node *node)
 	if (!sc_map_find(node, "vcpus"))
 		vm->vcpus = dom0_vcpus(r, &cpus);
 	read_common(r, &f, vm);
-	vm->workload = dom0_workload(r, &f, node ? &node->mark : &nowhere, vm->vcpus);
+	vm->workload = dom0_workload(r, &f, node ? &node->mark : &nowhere, vm->vcpus, &vm->builtin);
 	sc_fields_close(&f);
 	count_vcpus(r, node ? &node->mark : &nowhere, vm->maxvcpus);
 }
@@ -476,6 +481,7 @@ static void read_vm(struct reading *r, const struct sc_node *node)
 	read_common(r, &f, &vm);
 	sc_take_quantity(&f, "start", SC_Q_DURATION, 0, START_MAX, &vm.start);
 	load = sc_take(&f, "workload");
+	vm.builtin = load ? sc_workload_is_builtin(r->library, load) : !r->library->classes;
 	if (load)
 		vm.workload = sc_workload_read(r->p, r->library, load, vm.vcpus);
 	else

@@ -699,6 +699,14 @@ const struct workload *sc_workload_read(struct sc_parse *p, const struct sc_libr
 	return tree ? read_tree(p, library, tree, node, use->text, vcpus) : NULL;
 }
 
+bool sc_workload_is_builtin(const struct sc_library *library, const struct sc_node *node)
+{
+	const struct sc_node *use = node->kind == SC_MAP ? sc_map_find(node, "use") : node;
+
+	return use && use->kind == SC_SCALAR && !is_path(use->text) &&
+	       !sc_map_find(library->own, use->text) && !library->classes;
+}
+
 const struct channel_desc *sc_workload_channel(const struct workload *w, const char *name)
 {
 	for (uint32_t i = 0; i < w->n_channels; i++) {

@@ -34,6 +34,9 @@ const struct workload *sc_workload_builtin(struct sc_parse *p, const struct sc_l
 const struct workload *sc_workload_merge(struct sc_parse *p, const struct sc_mark *mark,
 					 const struct workload *a, const struct workload *b);
 
+/* What stands behind `workload:` is a built-in one with parameters, nothing else. */
+bool sc_workload_is_builtin(const struct sc_library *library, const struct sc_node *node);
+
 /* The channel of this name that lives in w itself, or NULL. */
 const struct channel_desc *sc_workload_channel(const struct workload *w, const char *name);
 

@@ -150,123 +150,124 @@ static void print_typed(FILE *out, const struct op *op)
 {
 	char buf[128];
 
-	fprintf(out, "count: %s", amount(&op->amount, SC_Q_COUNT, buf));
+	fprintf(out, "count: %s}", amount(&op->amount, SC_Q_COUNT, buf));
 }
 
-static void print_simple(FILE *out, const struct workload *w, const struct op *op)
+/* Ops that name an object. */
+static bool print_named(FILE *out, const struct workload *w, const struct op *op)
 {
-	char a[128], b[48];
+	static const struct {
+		enum op_kind kind;
+		const char *name;
+		char prefix;
+	} named[] = {{OP_LOCK, "lock", 'l'},	   {OP_LOCK_SHARED, "lock_shared", 'l'},
+		     {OP_UNLOCK, "unlock", 'l'},   {OP_WAIT, "wait", 's'},
+		     {OP_BARRIER, "barrier", 'w'}, {OP_FORK, "fork", 'j'},
+		     {OP_JOIN, "join", 'j'}};
 
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+		if (named[i].kind == op->kind) {
+			fprintf(out, "%s: %c%d", named[i].name, named[i].prefix, op->arg);
+			return true;
+		}
+	}
+	if (op->kind != OP_SEND && op->kind != OP_RECV)
+		return false;
+	fprintf(out, "%s: %s", op->kind == OP_SEND ? "send" : "recv", w->channel[op->arg].name);
+	return true;
+}
+
+static void print_op(FILE *out, const struct workload *w, const struct op *op)
+{
+	char a[128];
+
+	if (print_named(out, w, op))
+		return;
 	switch (op->kind) {
 	case OP_COMPUTE:
 		fprintf(out, "compute: {work: %s", amount(&op->amount, SC_Q_DURATION, a));
 		if (op->arg >= 0)
 			fprintf(out, ", background: b%d", op->arg);
-		fputs("}\n", out);
+		fputc('}', out);
 		break;
 	case OP_SLEEP:
-		fprintf(out, "sleep: %s\n", amount(&op->amount, SC_Q_DURATION, a));
-		break;
-	case OP_LOCK:
-	case OP_LOCK_SHARED:
-	case OP_UNLOCK:
-		fprintf(out, "%s: l%d\n",
-			op->kind == OP_LOCK	? "lock"
-			: op->kind == OP_UNLOCK ? "unlock"
-						: "lock_shared",
-			op->arg);
+		fprintf(out, "sleep: %s", amount(&op->amount, SC_Q_DURATION, a));
 		break;
 	case OP_IO:
-		fprintf(out, "io: {device: d%d, bytes: %s}\n", op->arg,
+		fprintf(out, "io: {device: d%d, bytes: %s}", op->arg,
 			amount(&op->amount, SC_Q_SIZE, a));
 		break;
-	case OP_WAIT:
-		fprintf(out, "wait: s%d\n", op->arg);
-		break;
 	case OP_SIGNAL:
-		fprintf(out, "signal: {semaphore: s%d, count: %s}\n", op->arg,
+		fprintf(out, "signal: {semaphore: s%d, count: %s}", op->arg,
 			amount(&op->amount, SC_Q_COUNT, a));
-		break;
-	case OP_BARRIER:
-		fprintf(out, "barrier: w%d\n", op->arg);
-		break;
-	case OP_SEND:
-	case OP_RECV:
-		fprintf(out, "%s: %s\n", op->kind == OP_SEND ? "send" : "recv",
-			w->channel[op->arg].name);
-		break;
-	case OP_FORK:
-	case OP_JOIN:
-		fprintf(out, "%s: j%d\n", op->kind == OP_FORK ? "fork" : "join", op->arg);
 		break;
 	case OP_DRAW:
 		fprintf(out, "draw: {to: r%u, ", op->reg);
 		print_typed(out, op);
-		fputs("}\n", out);
 		break;
 	case OP_COUNT:
 		fputs("count: {", out);
 		print_typed(out, op);
-		fputs("}\n", out);
 		break;
-	case OP_LOOP:
-		fprintf(out, "loop: {times: %s, do: [", amount(&op->amount, SC_Q_COUNT, a));
-		break;
-	case OP_FOREVER:
-		fputs("forever: [", out);
-		break;
-	case OP_CHANCE:
-		fprintf(out, "chance: {p: %s, do: [", plain(SC_Q_SHARE, op->arg, b));
-		break;
-	case OP_SHOOTDOWN:
-		fputs("shootdown\n", out);
-		break;
-	case OP_DONE:
-		fputs("done\n", out);
-		break;
-	case OP_EXIT:
-	case OP_END:
-		fputs("exit\n", out);
-		break;
+	default:
+		fputs(op->kind == OP_SHOOTDOWN ? "shootdown"
+		      : op->kind == OP_DONE    ? "done"
+					       : "exit",
+		      out);
 	}
 }
 
-/* Nested lists in flow style: brackets instead of depth. Every op is {op} inside brackets. */
+static void pad(FILE *out, unsigned int depth)
+{
+	fprintf(out, PAD "    %*s", 6 * (int)depth, "");
+}
+
+/* The head of a loop or chance, up to its list. */
+static void print_head(FILE *out, const struct op *op, unsigned int depth)
+{
+	char a[128], b[48];
+
+	if (op->kind == OP_FOREVER) {
+		fputs("- forever:", out);
+		return;
+	}
+	if (op->kind == OP_LOOP)
+		fprintf(out, "- loop:\n%*stimes: %s\n", 14 + 6 * (int)depth, "",
+			amount(&op->amount, SC_Q_COUNT, a));
+	else
+		fprintf(out, "- chance:\n%*sp: %s\n", 14 + 6 * (int)depth, "",
+			plain(SC_Q_SHARE, op->arg, b));
+	fprintf(out, "%*sdo:", 14 + 6 * (int)depth, "");
+}
+
 static void print_ops(FILE *out, const struct workload *w, const struct program *prog)
 {
-	const struct op *open[2 * PROGRAM_MAX_NEST + 2];
-	uint32_t close_at[2 * PROGRAM_MAX_NEST + 2];
+	uint32_t close_at[PROGRAM_MAX_NEST];
 	unsigned int depth = 0;
 
-	for (uint32_t i = 0; i <= prog->n_ops; i++) {
-		const struct op *op = i < prog->n_ops ? &prog->op[i] : NULL;
+	for (uint32_t i = 0; i < prog->n_ops; i++) {
+		const struct op *op = &prog->op[i];
+		bool nests = op->kind == OP_LOOP || op->kind == OP_FOREVER || op->kind == OP_CHANCE;
 
-		while (depth && close_at[depth - 1] == i) {
+		while (depth && close_at[depth - 1] <= i)
 			depth--;
-			fputs(open[depth]->kind == OP_FOREVER ? PAD "    ]},\n" : PAD "    ]}},\n",
-			      out);
-		}
-		if (!op || op->kind == OP_END)
+		if (op->kind == OP_END)
 			continue;
-		fputs(PAD "    ", out);
-		if (op->kind == OP_LOOP || op->kind == OP_FOREVER || op->kind == OP_CHANCE) {
-			assert(depth < 2 * PROGRAM_MAX_NEST + 2);
-			open[depth] = op;
-			close_at[depth++] = op->target;
-			fputc('{', out);
-			print_simple(out, w, op);
+		pad(out, depth);
+		if (!nests) {
+			fputs("- ", out);
+			print_op(out, w, op);
 			fputc('\n', out);
 			continue;
 		}
-		/* Words stand alone, the others are mappings of one key. */
-		if (op->kind == OP_SHOOTDOWN || op->kind == OP_DONE || op->kind == OP_EXIT) {
-			print_simple(out, w, op);
-			fputs(PAD "    ,\n", out);
-			continue;
-		}
-		fputc('{', out);
-		print_simple(out, w, op);
-		fputs(PAD "    },\n", out);
+		print_head(out, op, depth);
+		/* An empty body: the next op is the end already, or behind it. */
+		if (op->target <= i + 1 ||
+		    (i + 1 < prog->n_ops && op->target == i + 2 && prog->op[i + 1].kind == OP_END))
+			fputs(" []", out);
+		fputc('\n', out);
+		assert(depth < PROGRAM_MAX_NEST);
+		close_at[depth++] = op->target;
 	}
 }
 
@@ -299,9 +300,9 @@ void sc_workload_print(FILE *out, const struct workload *w)
 	print_channels(out, w);
 	fprintf(out, PAD "programs:%s\n", w->n_programs ? "" : " {}");
 	for (uint32_t i = 0; i < w->n_programs; i++) {
-		fprintf(out, PAD "  p%u: [ # %s\n", i, w->program[i].name);
+		fprintf(out, PAD "  p%u:%s # %s\n", i, w->program[i].n_ops ? "" : " []",
+			w->program[i].name);
 		print_ops(out, w, &w->program[i]);
-		fputs(PAD "  ]\n", out);
 	}
 	print_tasks(out, w);
 	fprintf(out, PAD "metric: {kind: %s, name: \"%s\"", metrics[w->metric.kind],
