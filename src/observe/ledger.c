@@ -268,6 +268,8 @@ void observe_idle_runnable(struct observe *o, const struct hv_vcpu *vcpu, hv_tim
 	struct observe_vcpu *v = &o->vcpu[vcpu->observer];
 
 	assert(vcpu->observer > 0 && vcpu->observer <= o->nr_vcpus);
+	if (from < o->start)
+		from = o->start; /* what was in warm-up is not of this window */
 	if (to <= from || v->gone >= 0)
 		return;
 	if (to > o->now)

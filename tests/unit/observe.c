@@ -383,6 +383,11 @@ static void waiting_beside_an_idle_pcpu_is_summed(void **state)
 	observe_idle_runnable(w.o, &w.vcpu[1].v, 900, 1000);
 	observe_domain_sum(w.o, observe_domain_find(w.o, 1), &sum);
 	assert_int_equal(sum.idle_runnable, 700);
+	world_mark(&w);
+	world_advance(&w, 50);
+	observe_idle_runnable(w.o, &w.vcpu[1].v, 600, 1050); /* the window starts at 1000 */
+	observe_domain_sum(w.o, observe_domain_find(w.o, 1), &sum);
+	assert_int_equal(sum.idle_runnable, 50);
 	observe_destroy(w.o);
 }
 
