@@ -143,6 +143,7 @@ int hv_vcpu_create(struct hv_domain *d, void *host, const struct hv_mask *hard,
 	v->host = host;
 	v->id = id;
 	v->pause_flags = HV_PF_DOWN;
+	v->new_state = HV_OFFLINE;
 	v->pcpu = provisional_pcpu(d);
 	if (first) {
 		int rc = alloc_unit(d, v);

@@ -85,6 +85,8 @@ static void switch_members(struct hv_resource *r, struct hv_unit *next, hv_time 
 		if (vp != vn) {
 			hv_runstate_change(vp, vp->idle ? HV_RUNNABLE : hv_vcpu_rest_state(vp),
 					   now);
+			if (!vp->idle)
+				vp->new_state = vp->runstate.state;
 			HV_ASSERT(sys, !vn->is_running);
 			vn->is_running = true;
 			p->from = vp;
@@ -104,6 +106,22 @@ static void count_idle(struct hv_unit *idle, uint32_t g, bool current)
 	idle->runstate_count[HV_RUNNABLE] = current ? 0 : g;
 }
 
+/* A decision in the past is no reason to run: new_state must be fixed anew for the unit that stays. */
+static void forget_states(struct hv_unit *u)
+{
+	for (unsigned k = 0; !u->idle && k < u->nr_vcpus; k++)
+		hv_unit_member(u, k)->new_state = HV_OFFLINE;
+}
+
+static bool has_state_to_run(const struct hv_unit *u)
+{
+	bool any = u->idle;
+
+	for (unsigned k = 0; !any && k < u->nr_vcpus; k++)
+		any = hv_unit_member(u, k)->new_state == HV_RUNNING;
+	return any;
+}
+
 /* Decide and switch units; lock held. */
 static struct hv_unit *decide(struct hv_resource *r, hv_time now)
 {
@@ -112,6 +130,7 @@ static struct hv_unit *decide(struct hv_resource *r, hv_time now)
 	bool work = work_wanted(sys, r);
 	struct hv_unit *next;
 
+	forget_states(prev);
 	prev->next = NULL;
 	r->sched->policy->do_schedule(r->sched, r, prev, now, work);
 	next = prev->next;
@@ -128,7 +147,7 @@ static struct hv_unit *decide(struct hv_resource *r, hv_time now)
 	 * That holds even if it marked the unit for migration afterwards, as credit2 may do when it
 	 * balances in the same pass: the unit is loaded now and leaves at the next decision.
 	 */
-	HV_ASSERT(sys, next->idle || next->nr_vcpus > 1 || next->vcpu->new_state == HV_RUNNING);
+	HV_ASSERT(sys, has_state_to_run(next));
 	if (next != prev) {
 		r->curr = next;
 		r->prev = prev;
