@@ -16,6 +16,7 @@ enum exit_code {
 	EXIT_INTERNAL = 4, /* internal error, or input/output failed (a full disk) */
 };
 
+int cmd_check(int argc, char **argv);
 int cmd_conform(int argc, char **argv);
 int cmd_experiment(int argc, char **argv);
 int cmd_log(int argc, char **argv);
