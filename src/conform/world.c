@@ -162,7 +162,7 @@ static void guest_actions(struct world *w)
 	hv_mask_for_each(p, &due, nw)
 	{
 		begin_operation(w, p);
-		guest_act(w);
+		world_guest_act(w);
 		end_operation(w);
 	}
 }

@@ -31,7 +31,7 @@ static void plan_action(struct world *w, struct world_vcpu *g)
 		due_set(&w->actions, g->on, g->started + g->rest, g->on);
 }
 
-void guest_behave(struct world *w, struct world_vcpu *g, const struct script_behaviour *b)
+void world_guest_behave(struct world *w, struct world_vcpu *g, const struct script_behaviour *b)
 {
 	g->behaviour = *b;
 	g->random = b->seed;
@@ -41,7 +41,7 @@ void guest_behave(struct world *w, struct world_vcpu *g, const struct script_beh
 		plan_action(w, g);
 }
 
-void guest_woken(struct world *w, struct world_vcpu *g)
+void world_guest_woken(struct world *w, struct world_vcpu *g)
 {
 	due_drop(&w->wakes, (uint32_t)(g - w->vcpu));
 	if (g->behaviour.kind == BEHAVE_BUSY)
@@ -77,12 +77,12 @@ void guest_switch_out(struct world *w, struct world_vcpu *g)
 	g->on = HV_NO_PCPU;
 }
 
-void guest_stop(struct world *w, struct world_vcpu *g)
+void world_guest_stop(struct world *w, struct world_vcpu *g)
 {
 	due_drop(&w->wakes, (uint32_t)(g - w->vcpu));
 }
 
-void guest_act(struct world *w)
+void world_guest_act(struct world *w)
 {
 	struct world_vcpu *g = w->pcpu[w->cpu].loaded;
 	const struct script_behaviour *b = &g->behaviour;

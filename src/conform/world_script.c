@@ -20,7 +20,7 @@ void world_wake(struct world *w, struct world_vcpu *g)
 	if (!(g->v->pause_flags & (HV_PF_DOWN | HV_PF_BLOCKED)))
 		return;
 	put_vcpu_line(w, "wake", g);
-	guest_woken(w, g);
+	world_guest_woken(w, g);
 	/* When both flags are set only the second call finds the vCPU runnable: one wake. */
 	hv_vcpu_up(g->v);
 	hv_wake(g->v);
@@ -81,9 +81,11 @@ static void create_domain(struct world *w, const struct script_line *l)
 	if (rc)
 		world_stop(w, REPLAY_BROKEN, "domain %d was refused with error %d", sd->id, rc);
 	w->domain[l->domain] = d;
-	if (l->create.has_weight || l->create.has_cap)
-		set_params(w, d, l->create.has_weight ? &l->create.weight : NULL,
-			   l->create.has_cap ? &l->create.cap : NULL);
+	/* One after the other: a cap that is refused leaves the weight in force, as in Xen. */
+	if (l->create.has_weight)
+		set_params(w, d, &l->create.weight, NULL);
+	if (l->create.has_cap)
+		set_params(w, d, NULL, &l->create.cap);
 }
 
 /* block and yield execute where the vCPU runs; they have no effect when it does not run. */
@@ -99,7 +101,7 @@ static void stop_running(struct world *w, struct world_vcpu *g, enum script_op o
 	}
 	put_vcpu_line(w, "block", g);
 	due_drop(&w->actions, g->on);
-	guest_stop(w, g);
+	world_guest_stop(w, g);
 	hv_block(g->v, NULL, NULL);
 }
 
@@ -111,7 +113,7 @@ static void vcpu_line(struct world *w, const struct script_line *l)
 	assert(g->v);
 	switch (l->op) {
 	case SCRIPT_BEHAVE:
-		guest_behave(w, g, &l->behaviour);
+		world_guest_behave(w, g, &l->behaviour);
 		break;
 	case SCRIPT_WAKE:
 		world_wake(w, g);
@@ -129,7 +131,7 @@ static void vcpu_line(struct world *w, const struct script_line *l)
 		hv_unpause(g->v);
 		break;
 	case SCRIPT_DOWN:
-		guest_stop(w, g);
+		world_guest_stop(w, g);
 		hv_vcpu_down(g->v);
 		break;
 	case SCRIPT_HARD:

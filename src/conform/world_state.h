@@ -94,15 +94,15 @@ void world_record_state(struct world *w, const struct hv_unit *u, bool total, co
 void world_record_runqueues(struct world *w, bool load);
 
 /* world_guest.c: what guests do */
-void guest_behave(struct world *w, struct world_vcpu *g, const struct script_behaviour *b);
+void world_guest_behave(struct world *w, struct world_vcpu *g, const struct script_behaviour *b);
 /* Its CPU time until the next action starts anew: it wakes. */
-void guest_woken(struct world *w, struct world_vcpu *g);
+void world_guest_woken(struct world *w, struct world_vcpu *g);
 void guest_switch_in(struct world *w, struct world_vcpu *g, unsigned pcpu);
 void guest_switch_out(struct world *w, struct world_vcpu *g);
 /* It blocks, or is taken off line, without a wake of its own. */
-void guest_stop(struct world *w, struct world_vcpu *g);
+void world_guest_stop(struct world *w, struct world_vcpu *g);
 /* The action that is due on the present pCPU: block or yield. */
-void guest_act(struct world *w);
+void world_guest_act(struct world *w);
 
 /* world_script.c: script lines and wakes */
 void world_wake(struct world *w, struct world_vcpu *g);
