@@ -262,6 +262,7 @@ static void read_channels(struct context *c, const struct sc_node *section)
 		if (!sc_fields_open(&f, c->p, entry(section, i), "a channel"))
 			continue;
 		sc_take_uint(&f, "slots", 1, 1000000, &ch->slots);
+		sc_take_quantity(&f, "poll", SC_Q_DURATION, 0, INT64_MAX, &ch->poll);
 		sc_take_text(&f, "vm", &ch->vm);
 		sc_fields_close(&f);
 		if ((ch->slots != 0) == (ch->vm != NULL))
