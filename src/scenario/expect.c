@@ -242,10 +242,10 @@ static bool check_scope(struct parser *e, const char *at, const struct sc_ref *r
 
 	if (!(m->scopes & ref->scope)) {
 		wrong(e, at,
-		      TEXT(e, "metric '%s' is one of %s%s%s, not of '%s'", m->name,
-			   m->scopes & SC_SCOPE_VM ? "a VM " : "",
-			   m->scopes & SC_SCOPE_CPU ? "a pCPU " : "",
-			   m->scopes & SC_SCOPE_HOST ? "the host" : "", ref->entity));
+		      TEXT(e, "metric '%s' is kept for%s%s%s, not for '%s'", m->name,
+			   m->scopes & SC_SCOPE_VM ? " VMs" : "",
+			   m->scopes & SC_SCOPE_CPU ? " pCPUs" : "",
+			   m->scopes & SC_SCOPE_HOST ? " the host" : "", ref->entity));
 		return false;
 	}
 	if (ref->scope == SC_SCOPE_VM && ref->index >= 0 && !m->vcpu) {

@@ -136,7 +136,7 @@ bool sc_topology_resolve(struct sc_parse *p, const struct sc_node *node, const c
 	if (strcmp(text, "this-host") == 0)
 		return sc_topology_hwloc(p, &node->mark, SC_HWLOC_THIS_HOST, text, out);
 	if (is_xml(text)) {
-		if (*text != '/' && dir && *dir)
+		if (*text != '/' && strcmp(dir, ".") != 0)
 			text = sc_format(p->arena, "%s/%s", dir, text);
 		return sc_topology_hwloc(p, &node->mark, SC_HWLOC_XML, text, out);
 	}

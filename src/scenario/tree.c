@@ -419,13 +419,13 @@ const char *sc_closest(const char *text, const char *const *candidates, size_t n
 {
 	unsigned int best = 2 * MAX_WORD, d;
 	const char *found = NULL;
-	size_t limit = strlen(text) / 3 + 1; /* a third of the word may be wrong */
+	size_t limit = strlen(text) / 3; /* so much of the word may be wrong */
 
 	for (size_t i = 0; i < n; i++) {
 		if (!candidates[i])
 			continue;
 		d = edits(text, candidates[i]);
-		if (d < best && d <= limit && d < strlen(candidates[i])) {
+		if (d < best && d <= limit) {
 			best = d;
 			found = candidates[i];
 		}

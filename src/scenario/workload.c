@@ -527,6 +527,30 @@ static unsigned int read_params(struct context *c, const struct sc_node *section
 	return n;
 }
 
+/* The kind of a parameter follows from its default: "16" a count, "5.5ms" a duration; -1: a word. */
+static int kind_of(const char *text)
+{
+	static const enum sc_quantity kinds[] = {SC_Q_COUNT, SC_Q_RATIO, SC_Q_DURATION, SC_Q_SIZE,
+						 SC_Q_SHARE, SC_Q_RATE,	 SC_Q_BANDWIDTH};
+	int64_t value;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (sc_quantity_parse(text, kinds[i], &value) == SC_Q_OK)
+			return (int)kinds[i];
+	}
+	return -1;
+}
+
+/* The user's value is of the default's kind, or a distribution of it. */
+static bool fits_default(struct context *c, const struct sc_node *value, const char *name,
+			 const struct sc_node *initial)
+{
+	int kind = kind_of(initial->text);
+	struct amount amount;
+
+	return kind < 0 || sc_amount_read(c->p, value, name, kind, &amount);
+}
+
 static void override(struct context *c, const struct sc_node *use, const char *name,
 		     struct sc_parameter *param, unsigned int n)
 {
@@ -546,7 +570,8 @@ static void override(struct context *c, const struct sc_node *use, const char *n
 			struct sc_node *copy = sc_tree_copy(c->p, e);
 
 			sc_substitute(c->p, copy, param, 1); /* $vcpus */
-			param[i].value = copy;
+			if (fits_default(c, copy, param[i].name, param[i].value))
+				param[i].value = copy;
 		} else if (i < n) {
 			sc_error(c->p, &e->mark, "%s: found %s, expected a value", e->key->text,
 				 sc_describe(c->p, e));
