@@ -1,7 +1,7 @@
 /*
- * `hvsched check FILE...`: validates scenarios and prints what the program understood: the effective
- * configuration of each variant with all defaults resolved, and the runqueues that the policy makes
- * of its pCPUs. Nothing is run. Exit 0, or 2 after messages.
+ * `hvsched check FILE...`: validates scenarios and prints what the program understood: the
+ * effective configuration of each variant with all defaults resolved, and the runqueues that the
+ * policy makes of its pCPUs. Nothing is run. Exit 0, or 2 after messages.
  */
 #include <argp.h>
 #include <assert.h>

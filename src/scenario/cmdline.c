@@ -2,10 +2,10 @@
  * The Xen command line: words separated by blanks, each "name", "no-name" or "name=value"; a later
  * word replaces an earlier one.
  *
- * Law: what Xen corrects with a warning is corrected here in the same way, with a warning; text that it
- * could not read is an error (Xen would go on with its default, which nobody asked for). A parameter
- * of Xen that has no effect on scheduling is accepted with a warning; one that Xen does not know is
- * an error. source: credit2 section 1, core-scheduling section 7.3.
+ * Law: what Xen corrects with a warning is corrected here in the same way, with a warning; text
+ * that it could not read is an error (Xen would go on with its default, which nobody asked for). A
+ * parameter of Xen that has no effect on scheduling is accepted with a warning; one that Xen does
+ * not know is an error. source: credit2 section 1, core-scheduling section 7.3.
  */
 #include "scenario/cmdline.h"
 
@@ -94,7 +94,7 @@ static bool read_uint(const struct word *w, unsigned int min, unsigned int max, 
 	return true;
 }
 
-/* --- One reader per parameter ------------------------------------------------------------------- */
+/* --- One reader per parameter ----------------------------------------------------------------- */
 
 static const char *const sched_names[] = {"credit2", "null"};
 static const char *const later_scheds[] = {"credit", "rtds", "arinc653"};
@@ -330,7 +330,7 @@ static bool read_other(const struct word *w, struct sc_xen *xen)
 	return true;
 }
 
-/* --- The table ---------------------------------------------------------------------------------- */
+/* --- The table -------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;

@@ -13,8 +13,8 @@
 void sc_cmdline_default(struct sc_xen *xen);
 
 /*
- * Adds the parameters of one line; one given before is replaced. node may be NULL. Returns false after an error.
- * Node numbers are not checked here: the topology may not be known yet.
+ * Adds the parameters of one line; one given before is replaced. node may be NULL. Returns false
+ * after an error. Node numbers are not checked here: the topology may not be known yet.
  */
 bool sc_cmdline_read(struct sc_parse *p, const struct sc_node *node, struct sc_xen *xen);
 

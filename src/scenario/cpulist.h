@@ -14,9 +14,9 @@ struct sc_topology;
 #define SC_CPULIST_ERROR 160 /* bytes that a message may need */
 
 /*
- * Reads a list against a topology, from left to right. Returns 0 and *out, or -EINVAL with a message
- * in error (and the offset of the wrong term in *at). *out may name pCPUs that are off line; it is
- * never empty.
+ * Reads a list against a topology, from left to right. Returns 0 and *out, or -EINVAL with a
+ * message in error (and the offset of the wrong term in *at). *out may name pCPUs that are off
+ * line; it is never empty.
  */
 int sc_cpulist_parse(const char *text, const struct sc_topology *topo, struct hv_mask *out,
 		     char error[SC_CPULIST_ERROR], size_t *at);

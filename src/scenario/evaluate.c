@@ -1,10 +1,10 @@
 /*
  * Evaluation of expectations against the values of runs.
  *
- * Law: a reference to a group is the mean over its members unless min(), max() or sum() says otherwise; with
- * SC_OVER_MEAN every value is first averaged over the seeds, with SC_OVER_EACH the line must hold for
- * each seed. A missing value never makes a line hold. A comparison of doubles that are sums of the same integers is
- * exact; == and != on measured values want a tolerance.
+ * Law: a reference to a group is the mean over its members unless min(), max() or sum() says
+ * otherwise; with SC_OVER_MEAN every value is first averaged over the seeds, with SC_OVER_EACH the
+ * line must hold for each seed. A missing value never makes a line hold. A comparison of doubles
+ * that are sums of the same integers is exact; == and != on measured values want a tolerance.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,16 +1,17 @@
 /*
- * Parser of expectations. Grammar (blanks between tokens are free; a '-' inside a name belongs to it):
+ * Parser of expectations. Blanks between tokens are free; a '-' inside a name belongs to it.
  *
  *   line    = expr cmp expr [ ( "+-" | "±" ) expr ]      cmp = < <= == != >= >
  *   expr    = product { ( "+" | "-" ) product }
  *   product = factor { ( "*" | "/" ) factor }
- *   factor  = [ "-" ] ( number [ unit ] | reference | "(" expr ")" | func "(" expr { "," expr } ")" )
+ *   factor  = [ "-" ] ( number [ unit ] | reference | "(" expr ")" | call )
+ *   call    = func "(" expr { "," expr } ")"
  *   reference = entity [ ":" number ] "." metric [ "[" variant "]" ]
  *   func    = abs | min | max | sum | mean
  *
- * Law: dimensions agree. Times are compared and added with times, percentages with percentages, numbers with numbers;
- * a percentage may multiply anything. A tolerance in per cent is a share of the right side, unless the right side is
- * itself a percentage: then it is percentage points.
+ * Law: dimensions agree. Times are compared and added with times, percentages with percentages,
+ * numbers with numbers; a percentage may multiply anything. A tolerance in per cent is a share of
+ * the right side, unless the right side is itself a percentage: then it is percentage points.
  */
 #include "scenario/expect.h"
 
@@ -85,7 +86,7 @@ static const char *dim_name(enum sc_dim dim)
 	return names[dim];
 }
 
-/* --- Numbers ------------------------------------------------------------------------------------ */
+/* --- Numbers ---------------------------------------------------------------------------------- */
 
 static struct sc_expr *parse_number(struct parser *e)
 {
@@ -129,7 +130,7 @@ static struct sc_expr *parse_number(struct parser *e)
 	return wrong(e, e->s, TEXT(e, "unknown unit '%s'", unit));
 }
 
-/* --- References --------------------------------------------------------------------------------- */
+/* --- References ------------------------------------------------------------------------------- */
 
 /* A name: letters, digits, '_', and '-' between such. */
 static bool word(struct parser *e, char out[MAX_WORD])
@@ -193,7 +194,7 @@ static bool parse_selector(struct parser *e, struct sc_ref *ref)
 	return true;
 }
 
-/* The VM name (or its vCPU, or the pCPU) exists in the variant; or in some variant, if `ref` names none. */
+/* The VM, vCPU or pCPU exists in the variant of the reference (in some one, if it names none). */
 static bool entity_exists(const struct parser *e, const struct sc_ref *ref, bool *name_known)
 {
 	unsigned int first, n;
@@ -297,7 +298,7 @@ static struct sc_expr *parse_ref(struct parser *e, const char *start, const char
 	return x;
 }
 
-/* --- Expressions -------------------------------------------------------------------------------- */
+/* --- Expressions ------------------------------------------------------------------------------ */
 
 static struct sc_expr *parse_call(struct parser *e, const char *at, const char *name)
 {
@@ -509,7 +510,7 @@ static bool parse_line(struct parser *e, struct sc_expect *x)
 	return true;
 }
 
-/* --- The list ----------------------------------------------------------------------------------- */
+/* --- The list --------------------------------------------------------------------------------- */
 
 static bool read_one(struct sc_parse *p, const struct sc_node *node,
 		     const struct scenario_file *file, struct sc_expect *out)

@@ -25,7 +25,10 @@ struct sc_fields {
 	unsigned int n_known;
 };
 
-/* node may be NULL (absent): then every take answers "absent". Returns false if it is not a mapping. */
+/*
+ * node may be NULL (absent): then every take answers "absent". Returns false if it is not a
+ * mapping.
+ */
 bool sc_fields_open(struct sc_fields *f, struct sc_parse *p, const struct sc_node *node,
 		    const char *what);
 void sc_fields_close(struct sc_fields *f);

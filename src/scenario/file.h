@@ -1,5 +1,6 @@
 /*
- * Files that a scenario names: read whole, with a limit, with messages at the place that named them.
+ * Files that a scenario names: read whole, with a limit, with messages at the place that named
+ * them.
  */
 #ifndef HV_SCENARIO_FILE_H
 #define HV_SCENARIO_FILE_H
@@ -9,7 +10,9 @@
 /* The directory part of a path, "." if it has none. */
 const char *sc_file_dir(struct sc_arena *arena, const char *path);
 
-/* Whole text of a file, NUL-terminated. NULL and a negative errno in *error if it cannot be read. */
+/*
+ * Whole text of a file, NUL-terminated. NULL and a negative errno in *error if it cannot be read.
+ */
 char *sc_file_text(struct sc_arena *arena, const char *path, size_t *len, int *error);
 
 /* The YAML tree of a file named in a scenario at `mark`; relative names start from dir. */

@@ -1,9 +1,9 @@
 /*
  * Host presets and hardware parameters (hardware-model sections 2 to 8).
  *
- * A preset is a data file: hosts/NAME.yaml of the program, or a file of the user's. Every preset starts from
- * hosts/generic.yaml, which sets all parameters; then come the preset's own, then cache sizes told
- * by hwloc, then `params:` and `costs:` of the scenario. The later one wins.
+ * A preset is a data file: hosts/NAME.yaml of the program, or a file of the user's. Every preset
+ * starts from hosts/generic.yaml, which sets all parameters; then come the preset's own, then cache
+ * sizes told by hwloc, then `params:` and `costs:` of the scenario. The later one wins.
  */
 #include "scenario/host.h"
 
@@ -92,7 +92,7 @@ const struct sc_param sc_hw_costs[] = {
 
 const char *const sc_l1d_words[3] = {"off", "cond", "always"};
 
-/* --- Parameters --------------------------------------------------------------------------------- */
+/* --- Parameters ------------------------------------------------------------------------------- */
 
 static void read_table(struct sc_fields *f, const struct sc_param *table, struct sc_hw *hw)
 {
@@ -224,7 +224,7 @@ static void read_costs(struct sc_parse *p, const struct sc_node *node, struct sc
 	sc_fields_close(&f);
 }
 
-/* --- Presets ------------------------------------------------------------------------------------ */
+/* --- Presets ---------------------------------------------------------------------------------- */
 
 /* The tree of a built-in preset whose name or alias is `name`; NULL if there is none. */
 static struct sc_node *find_preset(struct sc_parse *p, const char *name, const char **names,

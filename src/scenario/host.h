@@ -1,5 +1,6 @@
 /*
- * The host of a scenario: topology and hardware parameters, from a preset and what the user changes.
+ * The host of a scenario: topology and hardware parameters, from a preset and what the user
+ * changes.
  */
 #ifndef HV_SCENARIO_HOST_H
 #define HV_SCENARIO_HOST_H

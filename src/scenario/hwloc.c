@@ -1,9 +1,10 @@
 /*
  * Topologies through libhwloc: synthetic strings, XML files of real hosts, this host.
  *
- * pCPU ids are hwloc's OS indexes, which may be sparse; sockets, cores, caches are numbered densely in
- * the order of the lowest pCPU in them. Memory nodes keep their OS index as the number users give. A pCPU without
- * a package, core or L3 object gets one of its own kind: socket 0, its own core, its socket's cache.
+ * pCPU ids are hwloc's OS indexes, which may be sparse; sockets, cores, caches are numbered densely
+ * in the order of the lowest pCPU in them. Memory nodes keep their OS index as the number users
+ * give. A pCPU without a package, core or L3 object gets one of its own kind: socket 0, its own
+ * core, its socket's cache.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,8 +1,9 @@
 /*
- * The metrics that an `expect` line may name. This table is the whole list: a name that is not here is
- * an error with its line; the lab gives every one of them a value.
+ * The metrics that an `expect` line may name. This table is the whole list: a name that is not here
+ * is an error with its line; the lab gives every one of them a value.
  *
- * Shares (per cent) of a VM are of the time of its vCPUs, all of them together, unless said otherwise.
+ * Shares (per cent) of a VM are of the time of its vCPUs, all of them together, unless said
+ * otherwise.
  */
 #include "scenario/scenario.h"
 

@@ -1,8 +1,8 @@
 /*
  * Paths into a scenario's tree; see override.h.
  *
- * Only the place is found here. Whether the key exists and the value fits is for the reader of that key, so
- * that a changed scenario passes exactly the checks of a written one.
+ * Only the place is found here. Whether the key exists and the value fits is for the reader of that
+ * key, so that a changed scenario passes exactly the checks of a written one.
  */
 #include "scenario/override.h"
 

@@ -45,7 +45,7 @@ static const char *quantity(enum sc_quantity kind, int64_t value, char buf[48])
 	return sc_quantity_format(kind, value, buf);
 }
 
-/* --- Host --------------------------------------------------------------------------------------- */
+/* --- Host ------------------------------------------------------------------------------------- */
 
 static void print_table(FILE *out, const struct sc_param *table, const struct sc_hw *hw)
 {
@@ -121,7 +121,7 @@ static void print_xen(FILE *out, const struct sc_xen *xen)
 	fprintf(out, " dom0_vcpus_pin=%d\n", xen->dom0_vcpus_pin);
 }
 
-/* --- VMs ---------------------------------------------------------------------------------------- */
+/* --- VMs -------------------------------------------------------------------------------------- */
 
 static bool same_masks(const struct hv_mask *m, unsigned int n)
 {
@@ -247,7 +247,7 @@ static void print_vms(FILE *out, const struct scenario *s)
 	}
 }
 
-/* --- Run and timeline --------------------------------------------------------------------------- */
+/* --- Run and timeline ------------------------------------------------------------------------- */
 
 static void print_run(FILE *out, const struct sc_run *run)
 {

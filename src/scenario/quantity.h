@@ -1,9 +1,9 @@
 /*
  * Numbers with units: durations, sizes, frequencies, rates, shares.
  *
- * Law: integer arithmetic only, every overflow is an error; a fraction that the base unit cannot hold is rounded half up.
- * A unit is never guessed: a missing one is an error that names the units (design: "Durations, sizes,
- * frequencies, shares carry units").
+ * Law: integer arithmetic only, every overflow is an error; a fraction that the base unit cannot
+ * hold is rounded half up. A unit is never guessed: a missing one is an error that names the units
+ * (design: "Durations, sizes, frequencies, shares carry units").
  */
 #ifndef HV_SCENARIO_QUANTITY_H
 #define HV_SCENARIO_QUANTITY_H

@@ -1,9 +1,9 @@
 /*
  * A scenario file as a whole: the base configuration, its variants, the expectations.
  *
- * A variant is the file's own tree with its `set:` applied and its command line parameters put over those of
- * the host, read by the same code as the base: every check holds for every variant. The base is read first, so
- * that its errors are reported once and without a variant's name.
+ * A variant is the file's own tree with its `set:` applied and its command line parameters put over
+ * those of the host, read by the same code as the base: every check holds for every variant. The
+ * base is read first, so that its errors are reported once and without a variant's name.
  */
 #include "scenario/scenario.h"
 
@@ -36,7 +36,7 @@ struct loader {
 	struct scenario_file *file;
 };
 
-/* --- One configuration -------------------------------------------------------------------------- */
+/* --- One configuration ------------------------------------------------------------------------ */
 
 static void read_run(struct sc_parse *p, const struct sc_node *node, struct sc_run *run,
 		     struct sc_mark *until_mark)
@@ -187,7 +187,7 @@ static bool read_scenario(struct sc_parse *p, const struct sc_node *root, const 
 	return p->diag->errors == errors;
 }
 
-/* --- Variants ----------------------------------------------------------------------------------- */
+/* --- Variants --------------------------------------------------------------------------------- */
 
 static bool check_variant_name(struct loader *l, const struct sc_node *node, const char *name,
 			       unsigned int n)
@@ -269,7 +269,7 @@ static void read_variants(struct loader *l, const struct sc_node *list, bool bas
 		read_variant(l, c, base_ok);
 }
 
-/* --- Loading ------------------------------------------------------------------------------------ */
+/* --- Loading ---------------------------------------------------------------------------------- */
 
 /* `--set`: the value is YAML, so that lists and mappings can be given as well. */
 static bool apply_command_line(struct loader *l, struct sc_node *root, const struct sc_set *set,

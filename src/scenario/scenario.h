@@ -1,13 +1,14 @@
 /*
  * What the user asked for, as plain data.
  *
- * A scenario file (YAML) is parsed, checked and resolved into the structs below: no YAML type, no default
- * left open, no name that is not known. One `struct scenario` is one fully resolved configuration, that is,
- * one variant; `struct scenario_file` holds all variants of a file and its expectations.
+ * A scenario file (YAML) is parsed, checked and resolved into the structs below: no YAML type, no
+ * default left open, no name that is not known. One `struct scenario` is one fully resolved
+ * configuration, that is, one variant; `struct scenario_file` holds all variants of a file and its
+ * expectations.
  *
- * Laws: every value is inside its documented range; every CPU set names existing pCPUs only and has at
- * least one online pCPU; the memory shares of a VM sum to exactly SC_ONE; all arrays are owned by the
- * scenario_file and live until scenario_file_free().
+ * Laws: every value is inside its documented range; every CPU set names existing pCPUs only and has
+ * at least one online pCPU; the memory shares of a VM sum to exactly SC_ONE; all arrays are owned
+ * by the scenario_file and live until scenario_file_free().
  *
  * Times are int64 nanoseconds, sizes bytes, ratios integers in 2^-20 (hardware-model section 1).
  * The format is described in docs/scenarios.md.
@@ -37,7 +38,7 @@
 #define SC_WEIGHT_MAX	  65535 /* core-scheduling section 7.2 */
 #define SC_WEIGHT_DEFAULT 256
 
-/* --- CPU sets ------------------------------------------------------------------------------------- */
+/* --- CPU sets --------------------------------------------------------------------------------- */
 
 /* Sets of pCPU ids are engine masks, all HV_MASK_WORDS words of them valid. */
 #define SC_NW HV_MASK_WORDS
@@ -45,7 +46,7 @@
 /* Writes "0-3,5" into buf (always terminated; "..." at the end if it does not fit). Returns buf. */
 char *sc_mask_format(const struct hv_mask *m, char *buf, size_t size);
 
-/* --- Host ----------------------------------------------------------------------------------------- */
+/* --- Host ------------------------------------------------------------------------------------- */
 
 /* One hardware thread. `id` is the number that users and CPU lists use; ids may be sparse. */
 struct sc_cpu {
@@ -69,7 +70,7 @@ struct sc_topology {
 	int64_t l2_bytes, llc_bytes;		/* told by hwloc; 0 = not told */
 };
 
-/* Costs of hardware-model section 5, ns. The user's key is the name in lower or upper case without "c". */
+/* Costs of hardware-model section 5, ns. The keys of a user are in host.c: C1, C3_pv, ... */
 struct sc_costs {
 	int64_t c1_exit;
 	int64_t c2_exit_device_model;
@@ -127,20 +128,22 @@ struct sc_hw {
 	enum sc_l1d l1d;
 	unsigned int n_cstates, cstate_cap; /* cstates[0..cstate_cap] may be used */
 	struct sc_cstate cstate[SC_MAX_CSTATES];
-	unsigned int
-		n_turbo; /* turbo[i] = clock factor with i + 1 active cores; 0 entries: 1.0 always */
+	unsigned int n_turbo; /* turbo[i]: clock factor with i + 1 active cores; none: 1.0 */
 	int64_t turbo[SC_MAX_TURBO];
 	unsigned int n_curve; /* loaded-latency curve: points (rho, stretch), rho ascending */
 	int64_t curve_rho[SC_MAX_CURVE], curve_stretch[SC_MAX_CURVE];
 	struct sc_costs cost;
 };
 
-/* --- Hypervisor (Xen) ----------------------------------------------------------------------------- */
+/* --- Hypervisor (Xen) ------------------------------------------------------------------------- */
 
 enum sc_sched { SC_SCHED_CREDIT2, SC_SCHED_NULL };
 enum sc_runqueue { SC_RUNQ_CPU, SC_RUNQ_CORE, SC_RUNQ_SOCKET, SC_RUNQ_NODE, SC_RUNQ_ALL };
 
-/* Effective boot parameters (core-scheduling section 7.3, credit2 section 1), all validated as Xen does. */
+/*
+ * Effective boot parameters (core-scheduling section 7.3, credit2 section 1), all validated as Xen
+ * does.
+ */
 struct sc_xen {
 	const char *cmdline; /* effective text: base and the variant's replacements */
 	enum sc_sched sched;
@@ -161,7 +164,7 @@ struct sc_xen {
 	uint64_t dom0_nodes; /* bit n = node n */
 };
 
-/* --- Virtual machines ----------------------------------------------------------------------------- */
+/* --- Virtual machines ------------------------------------------------------------------------- */
 
 struct sc_vm {
 	const char *name;  /* "noise3" */
@@ -182,7 +185,7 @@ struct sc_vm {
 	int line;     /* of the VM in the file */
 };
 
-/* --- Run and timeline ----------------------------------------------------------------------------- */
+/* --- Run and timeline ------------------------------------------------------------------------- */
 
 struct sc_run {
 	int64_t warmup;	     /* not measured */
@@ -201,10 +204,12 @@ enum sc_op_kind {
 	SC_OP_PAUSE,
 	SC_OP_UNPAUSE,
 	SC_OP_DESTROY,
-	SC_OP_OVERRUN, /* overrun DOM VCPU TIME: its next run is not interrupted for TIME (fault injection) */
+	SC_OP_OVERRUN, /* overrun DOM VCPU TIME: its next run is not ended for TIME (a fault) */
 };
 
-/* An operator command. It applies to the VMs vm .. vm + n_vms - 1 of the scenario, in this order. */
+/*
+ * An operator command. It applies to the VMs vm .. vm + n_vms - 1 of the scenario, in this order.
+ */
 struct sc_op {
 	enum sc_op_kind kind;
 	unsigned int vm, n_vms;
@@ -219,7 +224,10 @@ struct sc_op {
 	int line;
 };
 
-/* Commands done at `at`, `at + every`, ... `count` times. Time 0 is the start of the run, warm-up included. */
+/*
+ * Commands done at `at`, `at + every`, ... `count` times. Time 0 is the start of the run, warm-up
+ * included.
+ */
 struct sc_event {
 	int64_t at, every;
 	uint64_t count;
@@ -227,7 +235,7 @@ struct sc_event {
 	unsigned int n_ops;
 };
 
-/* --- One configuration ---------------------------------------------------------------------------- */
+/* --- One configuration ------------------------------------------------------------------------ */
 
 struct scenario {
 	const char *variant; /* "" if the file has no variants */
@@ -242,11 +250,13 @@ struct scenario {
 	unsigned int n_events;
 };
 
-/* The VMs of a name: one VM or a whole group. Returns false if there are none (a group of count 0). */
+/*
+ * The VMs of a name: one VM or a whole group. Returns false if there are none (a group of count 0).
+ */
 bool scenario_find(const struct scenario *s, const char *name, unsigned int *first,
 		   unsigned int *n);
 
-/* --- Expectations --------------------------------------------------------------------------------- */
+/* --- Expectations ----------------------------------------------------------------------------- */
 
 enum sc_dim { SC_DIM_NUMBER, SC_DIM_TIME, SC_DIM_PERCENT };
 enum sc_scope { SC_SCOPE_VM = 1, SC_SCOPE_CPU = 2, SC_SCOPE_HOST = 4 };
@@ -319,8 +329,8 @@ struct scenario_file {
 };
 
 /*
- * The value of a reference in one run: entity resolved to one VM (index into s->vm), or to a pCPU or the
- * host (vm is -1 then). Returns 0, or -ENODATA if that run has no such value.
+ * The value of a reference in one run: entity resolved to one VM (index into s->vm), or to a pCPU
+ * or the host (vm is -1 then). Returns 0, or -ENODATA if that run has no such value.
  */
 typedef int (*sc_value_fn)(void *ctx, unsigned int variant, unsigned int seed,
 			   const struct sc_ref *ref, int vm, double *value);
@@ -339,32 +349,43 @@ struct sc_verdict sc_expect_eval(const struct scenario_file *f, const struct sc_
 /* Prints a value with its unit: "12.4 ms", "49.8 %", "17". Returns buf. */
 char *sc_format_value(enum sc_dim dim, double value, char *buf, size_t size);
 
-/* --- Loading -------------------------------------------------------------------------------------- */
+/* --- Loading ---------------------------------------------------------------------------------- */
 
-/* `--set path=value` of the command line, for example vms.build.weight=512. Applied before the variants. */
+/*
+ * `--set path=value` of the command line, for example vms.build.weight=512. Applied before the
+ * variants.
+ */
 struct sc_set {
 	const char *path, *value;
 };
 
-/* Where messages go. Errors and warnings are counted; each is one line "file:line:col: error: ...". */
+/*
+ * Where messages go. Errors and warnings are counted; each is one line "file:line:col: error: ...".
+ */
 struct sc_diag {
 	FILE *out; /* NULL: count only */
 	unsigned int errors, warnings;
 };
 
 /*
- * Reads, checks and resolves a scenario file. Returns 0 and *out (the caller frees it), -EINVAL if the file
- * is wrong (all messages were given), -ENOMEM, or another negative errno if it cannot be read.
+ * Reads, checks and resolves a scenario file. Returns 0 and *out (the caller frees it), -EINVAL if
+ * the file is wrong (all messages were given), -ENOMEM, or another negative errno if it cannot be
+ * read.
  */
 int scenario_load(const char *path, const struct sc_set *set, unsigned int n_sets,
 		  struct sc_diag *diag, struct scenario_file **out);
-/* The same from memory; `name` stands for the file in messages. Relative paths in it start from `dir`. */
+/*
+ * The same from memory; `name` stands for the file in messages. Relative paths in it start from
+ * `dir`.
+ */
 int scenario_load_text(const char *name, const char *text, size_t len, const char *dir,
 		       const struct sc_set *set, unsigned int n_sets, struct sc_diag *diag,
 		       struct scenario_file **out);
 void scenario_file_free(struct scenario_file *f);
 
-/* Prints one configuration with all defaults resolved, as YAML that scenario_load() accepts again. */
+/*
+ * Prints one configuration with all defaults resolved, as YAML that scenario_load() accepts again.
+ */
 void scenario_print(FILE *out, const struct scenario *s);
 void scenario_print_expects(FILE *out, const struct scenario_file *f);
 

@@ -1,6 +1,6 @@
 /*
- * The timeline: when an operator does what. Each command is parsed as xl would parse it, into a typed
- * op, and checked against the VMs and the topology (core-scheduling section 7.1).
+ * The timeline: when an operator does what. Each command is parsed as xl would parse it, into a
+ * typed op, and checked against the VMs and the topology (core-scheduling section 7.1).
  *
  * Law: what xl silently ignores is an error here (sched-credit2 -r without -s, a cap above 100 per
  * vCPU): an operator's typing error must not look like a result.
@@ -131,7 +131,7 @@ static bool read_cpus(struct command *c, unsigned int i, struct hv_mask *out, bo
 	return true;
 }
 
-/* --- Commands ----------------------------------------------------------------------------------- */
+/* --- Commands --------------------------------------------------------------------------------- */
 
 static bool sched_pool(struct command *c, struct sc_op *op, int rate)
 {
@@ -322,7 +322,7 @@ static bool parse_command(struct command *c, struct sc_op *op)
 		     c->word[0]));
 }
 
-/* --- The list ----------------------------------------------------------------------------------- */
+/* --- The list --------------------------------------------------------------------------------- */
 
 static bool read_op(struct sc_parse *p, const struct sc_node *node, const struct scenario *s,
 		    struct sc_op *op)

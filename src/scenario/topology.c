@@ -1,8 +1,8 @@
 /*
  * Topologies: the plain "SOCKETSxCORESxTHREADS" form, and what all sources share. See topology.h.
  *
- * Numbering of the plain form (hardware-model section 2): threads of a core are neighbours, cores of a socket are
- * consecutive; one last-level cache and one memory node per socket.
+ * Numbering of the plain form (hardware-model section 2): threads of a core are neighbours, cores
+ * of a socket are consecutive; one last-level cache and one memory node per socket.
  */
 #include "scenario/topology.h"
 

@@ -21,7 +21,9 @@ enum sc_hwloc_source { SC_HWLOC_SYNTHETIC, SC_HWLOC_XML, SC_HWLOC_THIS_HOST };
 bool sc_topology_hwloc(struct sc_parse *p, const struct sc_mark *mark, enum sc_hwloc_source source,
 		       const char *text, struct sc_topology *out);
 
-/* Sorts cpu[] by id and fills in counts, threads, masks. Ids must be unique and below SC_MAX_CPUS. */
+/*
+ * Sorts cpu[] by id and fills in counts, threads, masks. Ids must be unique and below SC_MAX_CPUS.
+ */
 void sc_topology_finish(struct sc_topology *topo);
 
 /* Parks pCPUs as smt=off, nosmp and maxcpus= do. */

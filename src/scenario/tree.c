@@ -15,7 +15,7 @@
 #define MAX_NODES  200000      /* after expansion of aliases */
 #define MAX_SCALAR (64 * 1024) /* bytes */
 
-/* --- Messages ----------------------------------------------------------------------------------- */
+/* --- Messages --------------------------------------------------------------------------------- */
 
 struct sc_said {
 	struct sc_said *next;
@@ -83,7 +83,7 @@ void sc_warning(struct sc_parse *p, const struct sc_mark *mark, const char *form
 	p->variant = variant;
 }
 
-/* --- Reading ------------------------------------------------------------------------------------ */
+/* --- Reading ---------------------------------------------------------------------------------- */
 
 struct reader {
 	struct sc_parse *p;
@@ -309,7 +309,7 @@ struct sc_node *sc_tree_read(struct sc_parse *p, const char *name, const char *t
 	return root;
 }
 
-/* --- Trees -------------------------------------------------------------------------------------- */
+/* --- Trees ------------------------------------------------------------------------------------ */
 
 struct sc_node *sc_tree_copy(struct sc_parse *p, const struct sc_node *node)
 {
@@ -382,11 +382,13 @@ const char *sc_describe(struct sc_parse *p, const struct sc_node *node)
 	return sc_format(p->arena, "'%.80s'", node->text);
 }
 
-/* --- Did you mean ------------------------------------------------------------------------------- */
+/* --- Did you mean ----------------------------------------------------------------------------- */
 
 #define MAX_WORD 40
 
-/* Edits (insert, delete, replace, swap of neighbours) between two words; large if one is too long. */
+/*
+ * Edits (insert, delete, replace, swap of neighbours) between two words; large if one is too long.
+ */
 static unsigned int edits(const char *a, const char *b)
 {
 	size_t n = strlen(a), m = strlen(b);

@@ -1,8 +1,8 @@
 /*
  * A YAML document as a tree of our own: kinds, text, and where each piece stands in which file.
  *
- * The tree hides libfyaml from all other files. Aliases are expanded into copies; a repeated key is an error
- * here; sizes are bounded, so that a hostile file ends in a message.
+ * The tree hides libfyaml from all other files. Aliases are expanded into copies; a repeated key is
+ * an error here; sizes are bounded, so that a hostile file ends in a message.
  *
  * Messages have one form, "file:line:col: error: text", and are counted in the sc_diag. The same
  * message for the same place is printed once: variants re-read the same nodes.
@@ -63,7 +63,9 @@ bool sc_is_null(const struct sc_node *node);
 /* "a list", "a mapping", "'text'": what stands there, for messages. */
 const char *sc_describe(struct sc_parse *p, const struct sc_node *node);
 
-/* The candidate closest to `text`, or NULL if none is close. candidates: n strings, NULLs skipped. */
+/*
+ * The candidate closest to `text`, or NULL if none is close. candidates: n strings, NULLs skipped.
+ */
 const char *sc_closest(const char *text, const char *const *candidates, size_t n);
 
 #endif

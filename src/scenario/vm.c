@@ -26,7 +26,7 @@ struct reading {
 	uint64_t all_vcpus;
 };
 
-/* --- CPU masks ---------------------------------------------------------------------------------- */
+/* --- CPU masks -------------------------------------------------------------------------------- */
 
 static bool read_mask(struct sc_parse *p, const struct sc_node *node, const char *name,
 		      const struct sc_topology *topo, bool must_run, struct hv_mask *out)
@@ -85,7 +85,7 @@ static struct hv_mask *all_masks(struct sc_parse *p, const struct sc_topology *t
 	return masks;
 }
 
-/* --- Memory ------------------------------------------------------------------------------------- */
+/* --- Memory ----------------------------------------------------------------------------------- */
 
 /* Equal shares over a set of nodes; the first gets what does not divide. */
 static void stripe(struct sc_vm *vm, uint64_t nodes)
@@ -109,7 +109,9 @@ static uint64_t all_nodes(const struct sc_topology *topo)
 	return topo->n_nodes == 64 ? ~0ULL : (1ULL << topo->n_nodes) - 1;
 }
 
-/* The nodes whose pCPUs the VM may use: the toolstack's placement follows affinity (workloads E1). */
+/*
+ * The nodes whose pCPUs the VM may use: the toolstack's placement follows affinity (workloads E1).
+ */
 static uint64_t nodes_of_affinity(const struct sc_vm *vm, const struct sc_topology *topo)
 {
 	uint64_t nodes = 0;
@@ -189,7 +191,7 @@ static void read_placement(struct sc_parse *p, const struct sc_node *node,
 	}
 }
 
-/* --- What domain 0 and other VMs share ---------------------------------------------------------- */
+/* --- What domain 0 and other VMs share -------------------------------------------------------- */
 
 static void read_vcpus(struct sc_fields *f, struct sc_vm *vm)
 {
@@ -261,7 +263,7 @@ static struct sc_vm *add_vm(struct reading *r)
 	return &r->s->vm[r->s->n_vms++];
 }
 
-/* --- Domain 0 ----------------------------------------------------------------------------------- */
+/* --- Domain 0 --------------------------------------------------------------------------------- */
 
 /* The pCPUs of dom0_nodes, or all. */
 static struct hv_mask dom0_cpus(struct reading *r)
@@ -399,7 +401,7 @@ static void read_dom0(struct reading *r, const struct sc_node *node)
 	count_vcpus(r, node ? &node->mark : &nowhere, vm->maxvcpus);
 }
 
-/* --- Other VMs ---------------------------------------------------------------------------------- */
+/* --- Other VMs -------------------------------------------------------------------------------- */
 
 static bool name_taken(const struct scenario *s, const char *name)
 {
@@ -415,10 +417,10 @@ static bool check_name(struct reading *r, const struct sc_node *node, const char
 	static const char *const reserved[] = {"host", "cpu", "dom0", "all", "none"};
 
 	if (!sc_is_name(name)) {
-		sc_error(
-			r->p, &node->mark,
-			"name: '%s' is not a name, expected a letter, then letters, digits, '_', '-'",
-			name);
+		sc_error(r->p, &node->mark,
+			 "name: '%s' is not a name, expected a letter, then letters, digits, "
+			 "'_', '-'",
+			 name);
 		return false;
 	}
 	for (unsigned int i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {

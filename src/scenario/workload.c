@@ -30,11 +30,11 @@ struct context {
 	unsigned int vcpus;
 };
 
-/* --- Sections of named objects ------------------------------------------------------------------ */
+/* --- Sections of named objects ---------------------------------------------------------------- */
 
 /*
- * Makes an array of one struct of `size` bytes per entry of the section (more: extra ones in front).
- * Each struct starts with its name. Returns NULL for an absent section without extras.
+ * Makes an array of one struct of `size` bytes per entry of the section (more: extra ones in
+ * front). Each struct starts with its name. Returns NULL for an absent section without extras.
  */
 static void *name_objects(struct context *c, const struct sc_node *section, const char *what,
 			  unsigned int extra, size_t size, uint32_t *n)
@@ -111,7 +111,7 @@ static void take_int32(struct sc_fields *f, const char *key, enum sc_quantity ki
 		*out = (int32_t)value;
 }
 
-/* --- Classes and backgrounds -------------------------------------------------------------------- */
+/* --- Classes and backgrounds ------------------------------------------------------------------ */
 
 static void read_class(struct context *c, const struct sc_node *node, struct work_class *cls)
 {
@@ -183,7 +183,7 @@ static void read_backgrounds(struct context *c, const struct sc_node *section)
 	}
 }
 
-/* --- Shared objects ----------------------------------------------------------------------------- */
+/* --- Shared objects --------------------------------------------------------------------------- */
 
 static void read_locks(struct context *c, const struct sc_node *section)
 {
@@ -318,7 +318,7 @@ static void read_pools(struct context *c, const struct sc_node *section)
 	}
 }
 
-/* --- Programs, tasks, metric -------------------------------------------------------------------- */
+/* --- Programs, tasks, metric ------------------------------------------------------------------ */
 
 static void read_group(struct context *c, const struct sc_node *node, struct task_group *g)
 {
@@ -430,7 +430,7 @@ static void read_metric(struct context *c, const struct sc_node *node)
 		sc_error(c->p, &node->mark, "metric: a rate needs a program with the op 'count'");
 }
 
-/* --- The whole workload ------------------------------------------------------------------------- */
+/* --- The whole workload ----------------------------------------------------------------------- */
 
 /* Reads everything but params, which have been put in place. */
 static const struct workload *read_body(struct context *c, struct sc_fields *f, const char *name)
@@ -495,7 +495,10 @@ static const struct sc_node *default_of(struct sc_parse *p, const struct sc_node
 	return value;
 }
 
-/* Fills param[] from the file's defaults; param[0] is $vcpus. Returns their number, 0 after an error. */
+/*
+ * Fills param[] from the file's defaults; param[0] is $vcpus. Returns their number, 0 after an
+ * error.
+ */
 static unsigned int read_params(struct context *c, const struct sc_node *section,
 				struct sc_parameter param[MAX_PARAMS])
 {
@@ -527,7 +530,9 @@ static unsigned int read_params(struct context *c, const struct sc_node *section
 	return n;
 }
 
-/* The kind of a parameter follows from its default: "16" a count, "5.5ms" a duration; -1: a word. */
+/*
+ * The kind of a parameter follows from its default: "16" a count, "5.5ms" a duration; -1: a word.
+ */
 static int kind_of(const char *text)
 {
 	static const enum sc_quantity kinds[] = {SC_Q_COUNT, SC_Q_RATIO, SC_Q_DURATION, SC_Q_SIZE,

@@ -16,8 +16,8 @@ struct sc_library {
 };
 
 /*
- * Reads what stands behind `workload:`: a name, {use: NAME, PARAMETER: ...}, a program of its own, or
- * a list of these (merged into one). `vcpus` is the value of $vcpus. NULL after an error.
+ * Reads what stands behind `workload:`: a name, {use: NAME, PARAMETER: ...}, a program of its own,
+ * or a list of these (merged into one). `vcpus` is the value of $vcpus. NULL after an error.
  */
 const struct workload *sc_workload_read(struct sc_parse *p, const struct sc_library *library,
 					const struct sc_node *node, unsigned int vcpus);
@@ -41,8 +41,8 @@ bool sc_workload_is_builtin(const struct sc_library *library, const struct sc_no
 const struct channel_desc *sc_workload_channel(const struct workload *w, const char *name);
 
 /*
- * workload_ops.c: the op list of one program, into prog. Names are looked up in w, whose other arrays are
- * complete. Returns false after an error.
+ * workload_ops.c: the op list of one program, into prog. Names are looked up in w, whose other
+ * arrays are complete. Returns false after an error.
  */
 bool sc_workload_ops(struct sc_parse *p, const struct workload *w, const struct sc_node *list,
 		     struct program *prog);

@@ -1,6 +1,6 @@
 /*
- * Ops and amounts of workload programs (docs/workloads.md): the nested YAML list becomes the flat op
- * array of guest/program.h.
+ * Ops and amounts of workload programs (docs/workloads.md): the nested YAML list becomes the flat
+ * op array of guest/program.h.
  *
  * Laws: loops nest at most PROGRAM_MAX_NEST deep; the target of a loop's end is the first op of its
  * body, the target of its begin the op after its end; every name is resolved to an index.
@@ -15,7 +15,7 @@
 
 #define CV_MAX (8LL * PROGRAM_ONE) /* coefficient of variation */
 
-/* --- Amounts ------------------------------------------------------------------------------------ */
+/* --- Amounts ---------------------------------------------------------------------------------- */
 
 static struct sc_node part_of(struct sc_parse *p, const struct sc_node *node, const char *from,
 			      size_t len)
@@ -125,7 +125,7 @@ bool sc_amount_read(struct sc_parse *p, const struct sc_node *node, const char *
 	return sc_read_quantity(p, node, name, (enum sc_quantity)kind, 0, max, &out->a);
 }
 
-/* --- Ops ---------------------------------------------------------------------------------------- */
+/* --- Ops -------------------------------------------------------------------------------------- */
 
 struct build {
 	struct sc_parse *p;

@@ -1,8 +1,8 @@
 /*
  * Parameters of workloads: `$jobs` or `${jobs}` in a value stands for the parameter's text.
  *
- * Law: a value that is nothing but one parameter takes over the place of what the user gave, so that
- * an error in it is reported there.
+ * Law: a value that is nothing but one parameter takes over the place of what the user gave, so
+ * that an error in it is reported there.
  */
 #include <assert.h>
 #include <ctype.h>

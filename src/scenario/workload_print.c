@@ -1,6 +1,6 @@
 /*
- * A workload as YAML (docs/workloads.md), without parameters: what sc_workload_read() reads back into an equal
- * struct.
+ * A workload as YAML (docs/workloads.md), without parameters: what sc_workload_read() reads back
+ * into an equal struct.
  */
 #include <assert.h>
 #include <inttypes.h>
