@@ -417,6 +417,24 @@ static void null_deinit_pcpu(struct hv_sched *s, void *priv, unsigned pcpu)
 	hv_mask_clear(&np->free, pcpu);
 }
 
+/* ---- observation */
+
+/* slot: the pCPU that it holds, -1 = none; waiting: its place in the wait queue, 0 = not in it. */
+static void null_unit_state(const struct hv_sched *s, const struct hv_unit *u, struct hv_state *out)
+{
+	const struct null_unit *nu = null_unit(u);
+	int64_t place = 0;
+
+	for (const struct null_unit *w = nu; nu->waiting && w; w = w->prev)
+		place++;
+	(void)s;
+	out->nr = 2;
+	out->v[0].name = "slot";
+	out->v[0].value = null_pcpu(u->res)->slot == nu ? (int64_t)u->res->master : -1;
+	out->v[1].name = "waiting";
+	out->v[1].value = place;
+}
+
 /* ---- laws */
 
 static int broken(struct hv_violation *out, const char *law, const struct hv_unit *u, unsigned pcpu)
@@ -478,5 +496,6 @@ const struct hv_policy hv_policy_null = {
 	.do_schedule = null_do_schedule,
 	.pick_resource = null_pick_resource,
 	.migrate = null_migrate,
+	.unit_state = null_unit_state,
 	.check = null_check,
 };
