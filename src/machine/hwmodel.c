@@ -122,23 +122,36 @@ int64_t hw_idle_exit(const struct mc_params *p, int64_t idle)
 	return exit;
 }
 
-void hw_split(struct hw_split *s, int64_t wall, int64_t done, int64_t w_smt, int64_t w_cold,
-	      int64_t w_memory)
+static int64_t lost(int64_t done, int64_t loss)
 {
-	int64_t weights = w_smt + w_cold + w_memory;
-	int64_t loss = wall - done;
+	return (int64_t)((__int128)done * loss >> 20);
+}
 
-	assert(wall >= 0 && done >= 0 && w_smt >= 0 && w_cold >= 0 && w_memory >= 0);
+void hw_split(struct hw_split *s, int64_t wall, int64_t done, int64_t loss_smt, int64_t loss_cold,
+	      int64_t loss_memory)
+{
+	int64_t rest = wall - done;
+
+	assert(wall >= 0 && done >= 0 && loss_smt >= 0 && loss_cold >= 0 && loss_memory >= 0);
 	*s = (struct hw_split){.useful = wall};
-	if (loss <= 0 || !weights) /* faster than nominal, or a remainder of rounding: all useful */
-		return;
+	if (rest <= 0 || !(loss_smt | loss_cold | loss_memory))
+		return; /* as fast as nominal, or faster */
 	s->useful = done;
-	s->smt = w_smt == weights ? loss : (int64_t)((__int128)loss * w_smt / weights);
-	s->cold = w_cold ? (int64_t)((__int128)loss * w_cold / weights) : 0;
-	if (w_memory)
-		s->memory = loss - s->smt - s->cold;
-	else if (w_cold)
-		s->cold = loss - s->smt;
+	s->smt = lost(done, loss_smt);
+	s->cold = lost(done, loss_cold);
+	s->memory = lost(done, loss_memory);
+	rest -= s->smt + s->cold + s->memory;
+	/* A remainder carried from the stretch before can make rest negative by a few ns. */
+	if (rest > 0 ? loss_memory != 0 : s->memory + rest >= 0) {
+		s->memory += rest;
+	} else if (rest > 0 ? loss_cold != 0 : s->cold + rest >= 0) {
+		s->cold += rest;
+	} else if (rest > 0 || s->smt + rest >= 0) {
+		s->smt += rest;
+	} else { /* more than any single part: all of it is as small as rest */
+		s->smt = wall - done;
+		s->cold = s->memory = 0;
+	}
 }
 
 static void default_costs(struct mc_costs *c)

@@ -77,11 +77,16 @@ int64_t hw_cold_time(int64_t debt, int64_t g);
 /* Exit latency of a pCPU that has been idle for `idle` ns, section 6. */
 int64_t hw_idle_exit(const struct mc_params *p, int64_t idle);
 
-/* Split a running stretch of `wall` ns in which `done` nns were done: the ledger's categories. */
+/*
+ * Split a stretch of `wall` ns in which `done` nns were done, into the ledger's categories; exact sum.
+ * loss_*: the parts by which P exceeds that of a whole, warm, local core. Each nns done lost loss / 2^20 ns
+ * (floor); what is left of the stretch, less than a few ns, goes to the last part that is not 0, in the order
+ * smt, cold, memory.
+ */
 struct hw_split {
 	int64_t useful, smt, cold, memory;
 };
-void hw_split(struct hw_split *s, int64_t wall, int64_t done, int64_t w_smt, int64_t w_cold,
-	      int64_t w_memory);
+void hw_split(struct hw_split *s, int64_t wall, int64_t done, int64_t loss_smt, int64_t loss_cold,
+	      int64_t loss_memory);
 
 #endif

@@ -49,8 +49,10 @@ struct mc_pcpu {
 	int64_t pressure;	   /* p_sib for its sibling */
 	const struct mc_vm *hw_vm; /* NULL: no guest */
 	const struct mc_class *hw_cls;
-	int64_t hw_demand; /* bytes/s, as counted in the nodes */
-	bool hw_active;	   /* counted in socket->active */
+	int64_t hw_demand;	      /* bytes/s, as counted in the nodes */
+	bool hw_active;		      /* counted in socket->active */
+	int64_t hw_sigma, hw_phi;     /* of this thread for hw_cls; 0 = not known */
+	int64_t hw_compute, hw_alone; /* (1 - mu) / (phi * sigma), and with sigma = 1 */
 	/* Place. */
 	uint32_t core, socket, node, llc;
 	uint32_t sibling; /* next pCPU of the core, cyclic */

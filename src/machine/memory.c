@@ -66,16 +66,22 @@ static void count_demand(struct mc_machine *m, const struct mc_vm *vm, int64_t d
 	}
 }
 
-/* The demand of the footprint follows the sigma of its thread. */
-static void update_demand(struct mc_pcpu *pc, int64_t sigma)
+/* What the footprint's class makes of its thread: sigma, and what follows from it. */
+static void follow_sigma(struct mc_pcpu *pc)
 {
 	struct mc_machine *m = pc->machine;
 	const struct mc_class *cls = pc->hw_cls;
+	int64_t sigma = sigma_here(pc, pc->hw_vm, cls);
+	int64_t phi = m->socket[pc->socket].phi;
 	int64_t demand;
 
-	if (!cls || !cls->bw)
+	if (sigma == pc->hw_sigma && phi == pc->hw_phi)
 		return;
-	demand = hw_demand(cls->bw, cls->mu, m->socket[pc->socket].phi, sigma);
+	pc->hw_sigma = sigma;
+	pc->hw_phi = phi;
+	pc->hw_compute = hw_compute_part(cls->mu, phi, sigma);
+	pc->hw_alone = hw_compute_part(cls->mu, phi, MC_ONE);
+	demand = hw_demand(cls->bw, cls->mu, phi, sigma);
 	if (demand == pc->hw_demand)
 		return;
 	count_demand(m, pc->hw_vm, pc->hw_demand, -1);
@@ -84,35 +90,37 @@ static void update_demand(struct mc_pcpu *pc, int64_t sigma)
 	m->memory_changed = true;
 }
 
-void mc_refresh_pace(struct mc_pcpu *pc)
+/* Pace of the running vCPU from what is known of its thread; settles and requeues if it changes. */
+static void apply_pace(struct mc_pcpu *pc)
 {
 	struct mc_machine *m = pc->machine;
 	struct mc_vcpu *mv = pc->mv;
-	const struct mc_class *cls = pc->hw_cls;
-	int64_t sigma, phi, alone, compute, lambda, warm, pace;
+	int64_t mu = pc->hw_cls->mu;
+	int64_t stall, warm, pace;
 
-	if (!cls)
-		return;
-	sigma = sigma_here(pc, pc->hw_vm, cls);
-	update_demand(pc, sigma);
 	if (pc->state != MC_PCPU_RUN || mv->kind != MC_COMPUTE)
 		return;
-	MC_LAW(m, mv->cls == cls && mv->vm == pc->hw_vm);
-	phi = m->socket[pc->socket].phi;
-	lambda = cls->mu ? lambda_here(pc, mv->vm) : MC_ONE;
-	compute = hw_compute_part(cls->mu, phi, sigma);
-	warm = compute + hw_mul(cls->mu, lambda);
+	MC_LAW(m, mv->cls == pc->hw_cls && mv->vm == pc->hw_vm);
+	stall = mu ? hw_mul(mu, lambda_here(pc, mv->vm)) : 0;
+	warm = pc->hw_compute + stall;
 	pace = mv->debt ? hw_cold_pace(warm, m->params.cold_share) : warm;
 	if (pace == mv->pace)
 		return;
 	mc_settle_vcpu(mv);
-	alone = sigma == MC_ONE ? compute : hw_compute_part(cls->mu, phi, MC_ONE);
-	mv->loss_smt = compute - alone;
-	mv->loss_memory = hw_mul(cls->mu, lambda) - cls->mu;
+	mv->loss_smt = pc->hw_compute - pc->hw_alone;
+	mv->loss_memory = stall - mu;
 	mv->loss_cold = pace - warm;
 	mv->pace = pace;
 	mv->carry = 0;
 	mc_requeue(pc);
+}
+
+void mc_refresh_pace(struct mc_pcpu *pc)
+{
+	if (!pc->hw_cls)
+		return;
+	follow_sigma(pc);
+	apply_pace(pc);
 }
 
 static void refresh_siblings(struct mc_pcpu *pc)
@@ -144,12 +152,15 @@ static void count_set(struct mc_pcpu *pc, const struct mc_vm *vm, const struct m
 	}
 }
 
-/* |now - in force| exceeds the dead band. */
-static bool outside(const struct mc_machine *m, int64_t now, int64_t in_force)
+/*
+ * The input of a factor has left its dead band: a share of the capacity, so that little demand on a large
+ * host does not re-evaluate it at every dispatch.
+ */
+static bool outside(const struct mc_machine *m, int64_t now, int64_t in_force, int64_t capacity)
 {
 	int64_t diff = now > in_force ? now - in_force : in_force - now;
 
-	return diff > hw_mul(in_force, m->params.deadband);
+	return diff > hw_mul(capacity, m->params.deadband);
 }
 
 void mc_check_dead_band(struct mc_machine *m)
@@ -163,7 +174,7 @@ void mc_check_dead_band(struct mc_machine *m)
 		struct mc_llc *l = &m->llc[i];
 		int64_t before = l->stretch;
 
-		if (!outside(m, l->sets, l->sets_in_force))
+		if (!outside(m, l->sets, l->sets_in_force, m->params.llc_bytes))
 			continue;
 		l->sets_in_force = l->sets;
 		l->stretch = hw_llc_stretch(m->params.chi, m->params.llc_bytes, l->sets);
@@ -173,7 +184,7 @@ void mc_check_dead_band(struct mc_machine *m)
 		struct mc_node_memory *n = &m->node[i];
 		int64_t before = n->stretch;
 
-		if (!outside(m, n->demand, n->demand_in_force))
+		if (!outside(m, n->demand, n->demand_in_force, m->params.mem_bw))
 			continue;
 		n->demand_in_force = n->demand;
 		n->stretch = hw_bandwidth_stretch(&m->params, hw_div(n->demand, m->params.mem_bw));
@@ -185,9 +196,8 @@ void mc_check_dead_band(struct mc_machine *m)
 		struct mc_pcpu *pc = &m->pcpu[i];
 
 		if (pc->state == MC_PCPU_RUN && pc->hw_cls && pc->hw_cls->mu)
-			mc_refresh_pace(pc);
+			apply_pace(pc); /* sigma is as before */
 	}
-	m->memory_changed = false; /* demand uses lambda = 1: no fixed point to iterate */
 }
 
 /* Cores of a socket that are not idle decide its clock. */
@@ -228,7 +238,9 @@ void mc_footprint(struct mc_pcpu *pc, struct mc_vcpu *mv, int64_t pressure)
 			if (pc->hw_demand)
 				count_demand(m, pc->hw_vm, pc->hw_demand, -1);
 			pc->hw_demand = 0;
+			m->memory_changed |= pc->hw_cls->bw != 0;
 		}
+		pc->hw_sigma = 0; /* of another class: to be found anew */
 		if (pc->hw_vm != vm)
 			pc->pressure = -1; /* the same-VM bonus may change as well */
 		pc->hw_vm = vm;

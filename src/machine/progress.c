@@ -135,7 +135,8 @@ static int64_t phase_length(const struct mc_vcpu *mv)
 /* A guest that halts or yields pays all that it owes first, its own kernel's work included. */
 static int64_t before_leaving(const struct mc_vcpu *mv)
 {
-	return mv->leaving == MC_STAY ? 0 : mv->charge[MC_CHARGE_USEFUL] + mv->charge[MC_CHARGE_SPIN];
+	return mv->leaving == MC_STAY ? 0
+				      : mv->charge[MC_CHARGE_USEFUL] + mv->charge[MC_CHARGE_SPIN];
 }
 
 /* Something is to be done for it now, not at the end of its work. */

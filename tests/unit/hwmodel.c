@@ -236,22 +236,30 @@ static void split_sums_exactly(void **state)
 	struct hw_split s;
 
 	(void)state;
-	hw_split(&s, 1000003, 400001, 333333, 222222, 111111);
-	assert_int_equal(s.useful, 400001);
-	assert_int_equal(s.smt, 600002LL * 333333 / 666666);
-	assert_int_equal(s.cold, 600002LL * 222222 / 666666);
-	assert_int_equal(s.useful + s.smt + s.cold + s.memory, 1000003);
-	hw_split(&s, 1000, 600, 0, 77, 0);
-	assert_int_equal(s.cold, 400);
-	hw_split(&s, 1000, 600, 77, 0, 0);
-	assert_int_equal(s.smt, 400);
+	hw_split(&s, 1000000, 500000, R(0.6), R(0.1), R(0.3));
+	assert_int_equal(s.useful, 500000);
+	near((double)s.smt, 300000, 1e-5);
+	near((double)s.cold, 50000, 1e-4);
+	near((double)s.memory, 150000, 1e-4);
+	hw_split(&s, 1003, 600, 0, R(0.667), 0);
+	assert_int_equal(s.cold, 403);
+	hw_split(&s, 1003, 600, R(0.667), 0, 0);
+	assert_int_equal(s.smt, 403);
 	hw_split(&s, 1000, 1100, 77, 0, 0); /* turbo */
 	assert_int_equal(s.useful, 1000);
-	for (int64_t wall = 1; wall < 5000; wall += 7) {
-		hw_split(&s, wall, wall / 3, 5, 0, 2);
-		assert_int_equal(s.useful + s.smt + s.cold + s.memory, wall);
-		assert_int_equal(s.cold, 0);
-		assert_true(s.smt >= s.memory - 1 || wall < 10);
+	for (int64_t loss = 1; loss < 3 * MC_ONE; loss += 100003) {
+		int64_t pace = MC_ONE + 2 * loss;
+
+		/* a carry may add one nns to what the stretch itself is worth */
+		for (int64_t wall = 1; wall < 3000; wall += 7) {
+			for (int64_t extra = 0; extra < 2; extra++) {
+				int64_t done = hw_done(wall, pace) + extra;
+
+				hw_split(&s, wall, done, loss, loss / 2, loss - loss / 2);
+				assert_int_equal(s.useful + s.smt + s.cold + s.memory, wall);
+				assert_true(s.smt >= 0 && s.cold >= 0 && s.memory >= 0);
+			}
+		}
 	}
 }
 
