@@ -652,15 +652,15 @@ struct hv_policy {
 	/* Detach; the resource belongs to the idle policy already. */
 	void (*deinit_pcpu)(struct hv_sched *s, void *priv, unsigned pcpu);
 
-	/* Not locked. insert: choose a resource (set u->res through hv_unit_assign()), queue the unit
-	 * if it is runnable and not running. */
+	/* Not locked. insert: choose a resource (set u->res through hv_unit_assign()), queue the
+	 * unit if it is runnable and not running. */
 	void (*insert_unit)(struct hv_sched *s, struct hv_unit *u);
 	void (*remove_unit)(struct hv_sched *s, struct hv_unit *u);
 	void (*sleep)(struct hv_sched *s, struct hv_unit *u); /* locked */
 	void (*wake)(struct hv_sched *s, struct hv_unit *u);  /* locked; idempotent */
 	void (*yield)(struct hv_sched *s, struct hv_unit *u); /* locked */
-	/* Locked. prev is r->curr. Sets prev->next (never NULL), prev->next_time; assigns the chosen
-	 * unit to r. tasklet: the idle unit must be chosen. */
+	/* Locked. prev is r->curr. Sets prev->next (never NULL), prev->next_time; assigns the
+	 * chosen unit to r. tasklet: the idle unit must be chosen. */
 	void (*do_schedule)(struct hv_sched *s, struct hv_resource *r, struct hv_unit *prev,
 			    hv_time now, bool tasklet); /* * */
 	/* Not locked; also for idle units. */

@@ -3,7 +3,7 @@
  * hv_check(): the whole state against the laws of the engine, then against those of every policy
  * instance. It holds between any two public operations, also between a switch and its hv_saved().
  *
- * Source: core-scheduling section 2.9 (I1, I5-I9) and the laws in the headers of the engine's files.
+ * Source: core-scheduling section 2.9 (I1, I5-I9), and the laws that head the engine's files.
  */
 #include "engine/engine.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Two-step migration. Start marks every member "migrating", which makes the unit unable to run;
- * finish runs once the unit is off its resource and needs no lock order between the current lock and
- * that of a target nobody knows yet: it looks without holding the target's lock, takes both in rank
- * order, and looks again.
+ * finish runs once the unit is off its resource and needs no lock order between the current lock
+ * and that of a target nobody knows yet: it looks without holding the target's lock, takes both in
+ * rank order, and looks again.
  *
  * Laws: a unit marked migrating is running (its tail will finish); pick_resource is called once
  * unless a lock pointer changed meanwhile.

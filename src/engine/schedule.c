@@ -106,7 +106,7 @@ static void count_idle(struct hv_unit *idle, uint32_t g, bool current)
 	idle->runstate_count[HV_RUNNABLE] = current ? 0 : g;
 }
 
-/* A decision in the past is no reason to run: new_state must be fixed anew for the unit that stays. */
+/* An old decision is no reason to run: new_state must be fixed anew for a unit that stays. */
 static void forget_states(struct hv_unit *u)
 {
 	for (unsigned k = 0; !u->idle && k < u->nr_vcpus; k++)
@@ -143,8 +143,8 @@ static struct hv_unit *decide(struct hv_resource *r, hv_time now)
 	else
 		hv_timer_stop(&r->timer);
 	/*
-	 * The policy has fixed the members' states (hv_unit_runnable_state()) when it chose the unit.
-	 * That holds even if it marked the unit for migration afterwards, as credit2 may do when it
+	 * The policy fixed the members' states (hv_unit_runnable_state()) when it chose the unit.
+	 * That holds even if it marked the unit for migration afterwards, as credit2 may when it
 	 * balances in the same pass: the unit is loaded now and leaves at the next decision.
 	 */
 	HV_ASSERT(sys, has_state_to_run(next));

@@ -5,7 +5,8 @@
  * Each operation changes a flag or count first, then tells the policy: "wake" whenever the vCPU is
  * runnable now, even if it runs already (a policy's wake is idempotent); "sleep" whenever no member
  * of the unit is. A guest that blocks or yields tells the policy nothing but yield: the next
- * schedule pass finds out. Checking for events after the blocked flag is set is what loses no wakeup.
+ * schedule pass finds out. Checking for events after the blocked flag is set is what keeps a wakeup
+ * from being lost.
  *
  * Source: core-scheduling sections 3.2, 3.3.
  */

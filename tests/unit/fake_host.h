@@ -253,6 +253,19 @@ static inline struct hv_timer *fake_first_timer(struct fake *f)
 	return first;
 }
 
+/* All timers that are due, in order; the passes they ask for come later. */
+static inline void fake_fire_due(struct fake *f)
+{
+	struct hv_timer *t;
+
+	while ((t = fake_first_timer(f)) && t->expiry <= f->now) {
+		fake_timer_forget(f, t);
+		f->here = t->cls == HV_TIMER_SCHEDULE ? t->number : 0;
+		hv_timer_fire(t);
+		f->here = 0;
+	}
+}
+
 /* Time passes to `until`: timers fire in order, all due ones before the passes they ask for. */
 static inline void fake_run(struct fake *f, hv_time until)
 {
@@ -262,12 +275,7 @@ static inline void fake_run(struct fake *f, hv_time until)
 	while ((t = fake_first_timer(f)) && t->expiry <= until) {
 		if (t->expiry > f->now)
 			f->now = t->expiry;
-		while ((t = fake_first_timer(f)) && t->expiry <= f->now) {
-			fake_timer_forget(f, t);
-			f->here = t->cls == HV_TIMER_SCHEDULE ? t->number : 0;
-			hv_timer_fire(t);
-			f->here = 0;
-		}
+		fake_fire_due(f);
 		fake_drain(f);
 	}
 	f->now = until;

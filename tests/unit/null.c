@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The null policy, case by case (null section 8): a pool of pCPUs 0-3, all affinities unless stated,
- * passes at one instant in ascending pCPU order. Cases 10 and 11 need pCPUs that leave a pool.
+ * The null policy, case by case (null section 8): a pool of pCPUs 0-3, all affinities unless
+ * stated, passes at one instant in ascending pCPU order. Cases 10 and 11 need pCPUs that leave a
+ * pool.
  */
 #include "fake_host.h"
 

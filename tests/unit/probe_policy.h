@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A policy for tests of the engine: round robin with a slice of its own making, one queue per pCPU,
- * and a list of every operation that was called. It asserts its half of the contract (core-scheduling
- * 1.3): the lock is held on entry where it should be, and not where it should not.
+ * and a list of every operation that was called. It asserts the engine's half of the contract
+ * (core-scheduling 1.3): the lock is held on entry where it should be, and not where it should not.
  *
  * Any allocation may fail, it needs all four kinds of private data, and it frees them exactly once
  * (the host counts the bytes).

@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random operations on the engine with every policy: domains, wakes, blocks, yields, pauses,
+ * affinities, weights, caps, idle work, failing allocations, timers, passes and saves in any order,
+ * on random machines with one or two pools. hv_check() walks the whole state after each of them.
+ *
+ * Then a quiet phase: everything is released, and every runnable unit must run (under null: every
+ * unit that has a pCPU, and no unit may wait for a pCPU that is free and allowed). Over the whole
+ * run the time of every pCPU is accounted for: idle time and running times sum to it exactly.
+ *
+ * usage: operations [POLICY SEED [STEPS]]
+ *
+ * A failing run prints the command that replays it.
+ */
+#include "../unit/fake_host.h"
+
+#include <inttypes.h>
+
+#define MAX_DOMAINS 8
+#define MAX_VCPUS   6
+#define MS	    INT64_C(1000000)
+
+#define RUNS  40
+#define STEPS 600
+
+struct trial {
+	struct fake *f;
+	const char *policy;
+	uint64_t seed, random;
+	unsigned step;
+	struct hv_pool *pools[2];
+	struct hv_domain *domains[MAX_DOMAINS];
+	unsigned domain_pauses[MAX_DOMAINS];
+	int next_id;
+	int64_t gone_ran; /* running time of vCPUs that are no more */
+};
+
+/* Arguments: one given run, or runs of both policies. */
+static const char *only_policy;
+static uint64_t only_seed;
+static unsigned nr_steps = STEPS;
+
+static uint64_t draw64(struct trial *t)
+{
+	uint64_t z = t->random += 0x9E3779B97F4A7C15;
+
+	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+	z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+	return z ^ (z >> 31);
+}
+
+static unsigned draw(struct trial *t, unsigned n)
+{
+	return (unsigned)(draw64(t) % n);
+}
+
+static void failed(struct trial *t, const char *what)
+{
+	print_message("# replay: operations %s %" PRIu64 " %u\n", t->policy, t->seed, nr_steps);
+	fail_msg("step %u: %s", t->step, what);
+}
+
+static void check(struct trial *t)
+{
+	struct hv_violation v = {"", HV_NO_PCPU, -1, -1};
+	char text[256];
+
+	if (!hv_check(t->f->sys, &v))
+		return;
+	snprintf(text, sizeof(text), "law broken: %s (pcpu %d, domain %d, unit %d)", v.law,
+		 (int)v.pcpu, v.domain, v.unit);
+	failed(t, text);
+}
+
+#define EXPECT(t, cond)                               \
+	do {                                          \
+		if (!(cond))                          \
+			failed(t, "expected " #cond); \
+	} while (0)
+
+/* An assertion of the engine fails: say how to replay it. */
+static struct trial *current;
+
+static void assert_failed(void *ctx, const char *expr, const char *file, int line)
+{
+	char text[256];
+
+	(void)ctx;
+	snprintf(text, sizeof(text), "%s:%d: assertion '%s' failed", file, line, expr);
+	failed(current, text);
+	abort();
+}
+
+/* ---- the machine */
+
+static void maybe_set(struct trial *t, const char *name, const char *const *values, unsigned n)
+{
+	int rc;
+
+	if (draw(t, 2))
+		return;
+	rc = hv_param_set(t->f->sys, name, values[draw(t, n)]);
+	EXPECT(t, rc >= 0 || rc == -HV_ENOENT);
+}
+
+static void boot(struct trial *t)
+{
+	static const char *const queues[] = {"cpu", "core", "socket", "node", "all"};
+	static const char *const most[] = {"1", "2", "3", "16"};
+	static const char *const limits[] = {"0", "100", "1000", "5000"};
+	static const char *const bools[] = {"0", "1"};
+	struct fake *f = t->f;
+	struct hv_host host = fake_host;
+	uint32_t core[FAKE_PCPUS], socket[FAKE_PCPUS];
+	unsigned threads = 1 + draw(t, 2), cores = 1 + draw(t, 3), sockets = 1 + draw(t, 2);
+	struct hv_topology topo = {sockets * cores * threads, core, socket, socket};
+	bool two = draw(t, 3) == 0;
+
+	for (unsigned c = 0; c < topo.nr_pcpus; c++) {
+		core[c] = c / threads;
+		socket[c] = c / (threads * cores);
+	}
+	host.assert_failed = assert_failed;
+	f->nr_pcpus = topo.nr_pcpus;
+	assert_int_equal(hv_sys_create(&host, f, &topo, hv_policies, &f->sys), 0);
+	maybe_set(t, "credit2_runqueue", queues, 5);
+	maybe_set(t, "sched_credit2_max_cpus_runqueue", most, 4);
+	maybe_set(t, "sched_ratelimit_us", limits, 4);
+	maybe_set(t, "sched_smt_power_savings", bools, 2);
+	assert_int_equal(hv_pool_create(f->sys, 0, t->policy, HV_GRAN_CPU, &t->pools[0]), 0);
+	assert_int_equal(hv_pool_create(f->sys, 1, t->policy, HV_GRAN_CPU, &t->pools[1]), 0);
+	for (unsigned c = 0; c < topo.nr_pcpus; c++) {
+		assert_int_equal(hv_pcpu_up(f->sys, c), 0);
+		/* pCPU 0 is always in pool 0; sometimes one stays free */
+		if (c == 0 || draw(t, 8))
+			assert_int_equal(hv_pool_add_pcpu(t->pools[two && c ? draw(t, 2) : 0], c),
+					 0);
+		check(t);
+	}
+	f->hold_saves = true;
+}
+
+/* ---- operations; each may find that it does not apply */
+
+static struct hv_vcpu *some_vcpu(struct trial *t)
+{
+	struct hv_domain *d = t->domains[draw(t, MAX_DOMAINS)];
+
+	return d && d->nr_vcpus ? d->vcpus[draw(t, d->nr_vcpus)] : NULL;
+}
+
+/* A vCPU whose guest executes now. */
+static struct hv_vcpu *some_running(struct trial *t)
+{
+	unsigned c = draw(t, t->f->nr_pcpus);
+	struct hv_vcpu *v = hv_pcpu_loaded(t->f->sys, c);
+
+	return v->idle || t->f->saving[c] ? NULL : v;
+}
+
+static struct hv_mask some_mask(struct trial *t)
+{
+	struct hv_mask m = {{0}};
+
+	m.w[0] = draw64(t);
+	if (draw(t, 2))
+		m.w[0] &= draw64(t);
+	if (draw(t, 4) == 0)
+		m = fake_mask1(draw(t, t->f->nr_pcpus));
+	return m;
+}
+
+static void create_domain(struct trial *t)
+{
+	struct fake *f = t->f;
+	unsigned at = draw(t, MAX_DOMAINS), n = 1 + draw(t, MAX_VCPUS);
+	struct hv_pool *pool = t->pools[draw(t, 2)];
+	struct hv_domain *d;
+	int rc;
+
+	if (t->domains[at])
+		return;
+	if (draw(t, 4) == 0)
+		f->fail_at = f->allocs + 1 + draw(t, 8); /* out of memory, soon */
+	rc = hv_domain_create(pool, t->next_id, MAX_VCPUS, &d);
+	if (hv_mask_empty(&pool->cpu_valid, hv_mask_words(f->sys)))
+		EXPECT(t, rc == -HV_ENODEV);
+	else
+		EXPECT(t, rc == 0 || (rc == -HV_ENOMEM && f->fail_at));
+	if (rc == 0) {
+		t->domains[at] = d;
+		t->domain_pauses[at] = 0;
+		t->next_id++;
+	}
+	for (unsigned i = 0; rc == 0 && i < n; i++) {
+		struct hv_mask hard = some_mask(t), soft = some_mask(t);
+		bool meets = hv_mask_intersects(&hard, &pool->res_valid, hv_mask_words(f->sys));
+		struct hv_vcpu *v;
+
+		rc = hv_vcpu_create(d, t,
+				    draw(t, 3) ? NULL
+				    : meets    ? &hard
+					       : NULL,
+				    draw(t, 3) ? NULL : &soft, &v);
+		EXPECT(t, rc == 0 || (rc == -HV_ENOMEM && f->fail_at));
+		check(t);
+		if (rc == 0 && draw(t, 4))
+			hv_vcpu_up(v);
+	}
+	f->fail_at = 0;
+}
+
+static int64_t ran(const struct hv_domain *d)
+{
+	int64_t sum = 0;
+
+	for (unsigned i = 0; i < d->nr_vcpus; i++) {
+		struct hv_runstate rs;
+
+		hv_runstate_get(d->vcpus[i], &rs);
+		sum += rs.time[HV_RUNNING];
+	}
+	return sum;
+}
+
+static void destroy_domain(struct trial *t)
+{
+	unsigned at = draw(t, MAX_DOMAINS);
+	struct hv_domain *d = t->domains[at];
+	bool runs = false;
+	int64_t sum;
+	int rc;
+
+	if (!d)
+		return;
+	for (struct hv_unit *u = d->units; u; u = u->link)
+		runs |= u->is_running;
+	sum = ran(d);
+	rc = hv_domain_destroy(d);
+	EXPECT(t, rc == (runs ? -HV_EBUSY : 0));
+	if (rc == 0) {
+		t->domains[at] = NULL;
+		t->gone_ran += sum;
+	}
+}
+
+static void pause_domain(struct trial *t)
+{
+	unsigned at = draw(t, MAX_DOMAINS);
+
+	if (!t->domains[at])
+		return;
+	if (draw(t, 2)) {
+		EXPECT(t, hv_domain_pause(t->domains[at]) == 0);
+		t->domain_pauses[at]++;
+	} else {
+		int rc = hv_domain_unpause(t->domains[at]);
+
+		EXPECT(t, rc == (t->domain_pauses[at] ? 0 : -HV_EINVAL));
+		t->domain_pauses[at] -= t->domain_pauses[at] > 0;
+	}
+}
+
+static void set_affinity(struct trial *t, struct hv_vcpu *v)
+{
+	struct hv_mask hard = some_mask(t), soft = some_mask(t);
+	const struct hv_mask *h = draw(t, 2) ? &hard : NULL, *s = draw(t, 2) ? &soft : NULL;
+	bool good = (h || s) && (!h || hv_mask_intersects(h, &v->domain->pool->res_valid,
+							  hv_mask_words(t->f->sys)));
+
+	EXPECT(t, hv_affinity_set(v, h, s) == (good ? 0 : -HV_EINVAL));
+}
+
+static void set_params(struct trial *t)
+{
+	static const uint32_t weights[] = {0, 1, 64, 256, 1000, 65535};
+	struct hv_domain *d = t->domains[draw(t, MAX_DOMAINS)];
+	struct hv_domain_params p = {.weight = weights[draw(t, 6)],
+				     .cap = draw(t, 2) ? 0 : 1 + draw(t, 300)};
+	struct hv_sched_params s = {.ratelimit_us = draw(t, 2) ? 0 : 100 + draw(t, 3000)};
+	int rc;
+
+	if (d) {
+		rc = hv_domain_params_set(d, &p);
+		EXPECT(t,
+		       rc == (p.cap > 100 * d->nr_vcpus ? -HV_EINVAL : 0) || rc == -HV_EOPNOTSUPP);
+	}
+	if (draw(t, 4) == 0) {
+		rc = hv_sched_params_set(t->pools[draw(t, 2)], &s);
+		EXPECT(t, rc == 0 || rc == -HV_EOPNOTSUPP);
+	}
+}
+
+static void vcpu_operation(struct trial *t, struct hv_vcpu *v)
+{
+	uint32_t pauses = v->pause_count;
+
+	switch (draw(t, 8)) {
+	case 0:
+		hv_vcpu_up(v);
+		EXPECT(t, !(v->pause_flags & HV_PF_DOWN));
+		break;
+	case 1:
+		hv_vcpu_down(v);
+		EXPECT(t, v->pause_flags & HV_PF_DOWN);
+		break;
+	case 2:
+	case 3:
+	case 4: {
+		bool blocked = v->pause_flags & HV_PF_BLOCKED;
+
+		EXPECT(t, hv_wake(v) == blocked);
+		break;
+	}
+	case 5:
+		EXPECT(t, hv_pause(v) == 0);
+		break;
+	case 6:
+		EXPECT(t, hv_unpause(v) == (pauses ? 0 : -HV_EINVAL));
+		break;
+	default:
+		set_affinity(t, v);
+	}
+}
+
+static void guest_operation(struct trial *t, struct hv_vcpu *v)
+{
+	t->f->here = v->pcpu;
+	if (draw(t, 4) == 0)
+		hv_yield(v);
+	else
+		EXPECT(t, hv_block(v, NULL, NULL));
+	t->f->here = 0;
+}
+
+/* What the machine does by itself: time, timers, saves, passes. */
+static void machine_step(struct trial *t)
+{
+	struct fake *f = t->f;
+	unsigned c = draw(t, f->nr_pcpus);
+
+	switch (draw(t, 8)) {
+	case 0:
+		f->now += draw(t, 4) ? draw(t, 2000000) : draw(t, 60000000);
+		fake_fire_due(f);
+		break;
+	case 1:
+		f->now += draw(t, 3000);
+		fake_fire_due(f);
+		break;
+	case 2:
+		if (!f->saving[c])
+			fake_pass(f, c); /* nobody asked for it */
+		break;
+	case 3:
+		hv_work(f->sys, c, draw(t, 3) == 0);
+		break;
+	case 4:
+		fake_drain(f);
+		break;
+	default:
+		if (f->saving[c])
+			fake_save(f, c);
+		else if (f->pending[c])
+			fake_pass(f, c);
+	}
+}
+
+static void step(struct trial *t)
+{
+	struct hv_vcpu *v;
+
+	switch (draw(t, 20)) {
+	case 0:
+		create_domain(t);
+		break;
+	case 1:
+		if (draw(t, 4) == 0)
+			destroy_domain(t);
+		break;
+	case 2:
+		pause_domain(t);
+		break;
+	case 3:
+		set_params(t);
+		break;
+	case 4:
+	case 5:
+	case 6:
+	case 7:
+	case 8:
+		v = some_vcpu(t);
+		if (v)
+			vcpu_operation(t, v);
+		break;
+	case 9:
+	case 10:
+	case 11:
+		v = some_running(t);
+		if (v)
+			guest_operation(t, v);
+		break;
+	default:
+		machine_step(t);
+	}
+	check(t);
+}
+
+/* ---- the quiet phase */
+
+static void release_everything(struct trial *t)
+{
+	struct fake *f = t->f;
+
+	f->hold_saves = false;
+	for (unsigned c = 0; c < f->nr_pcpus; c++) {
+		hv_work(f->sys, c, false);
+		if (f->saving[c])
+			fake_save(f, c);
+	}
+	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
+		struct hv_domain *d = t->domains[i];
+		struct hv_domain_params p = {.weight = 256, .cap = 0};
+
+		if (!d)
+			continue;
+		hv_domain_params_set(d, &p);
+		for (; t->domain_pauses[i]; t->domain_pauses[i]--)
+			EXPECT(t, hv_domain_unpause(d) == 0);
+		for (unsigned k = 0; k < d->nr_vcpus; k++) {
+			while (d->vcpus[k]->pause_count)
+				EXPECT(t, hv_unpause(d->vcpus[k]) == 0);
+			hv_vcpu_up(d->vcpus[k]);
+			hv_wake(d->vcpus[k]);
+			check(t);
+		}
+	}
+	fake_drain(f);
+	check(t);
+}
+
+/* Value of a unit's state as its policy shows it, or -1. */
+static int64_t shown(const struct hv_vcpu *v, const char *name)
+{
+	struct hv_state st = {0};
+
+	hv_unit_state(v->unit, &st);
+	for (unsigned i = 0; i < st.nr; i++) {
+		if (strcmp(st.v[i].name, name) == 0)
+			return st.v[i].value;
+	}
+	return -1;
+}
+
+/* Under null a waiting unit does not run, but then no pCPU that it may use is free. */
+static bool rightly_waiting(struct trial *t, const struct hv_vcpu *v)
+{
+	const struct hv_pool *pool = v->domain->pool;
+	unsigned nw = hv_mask_words(t->f->sys);
+
+	if (shown(v, "waiting") <= 0)
+		return false;
+	hv_mask_for_each(c, &pool->res_valid, nw)
+	{
+		if (hv_mask_test(&v->unit->hard, c) && hv_pcpu_loaded(t->f->sys, c)->idle)
+			return false;
+	}
+	return true;
+}
+
+static bool all_have_run(struct trial *t, int64_t since[MAX_DOMAINS][MAX_VCPUS])
+{
+	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
+		struct hv_domain *d = t->domains[i];
+
+		for (unsigned k = 0; d && k < d->nr_vcpus; k++) {
+			struct hv_runstate rs;
+
+			hv_runstate_get(d->vcpus[k], &rs);
+			if (rs.time[HV_RUNNING] <= since[i][k] && !rightly_waiting(t, d->vcpus[k]))
+				return false;
+		}
+	}
+	return true;
+}
+
+static void everybody_runs(struct trial *t)
+{
+	int64_t since[MAX_DOMAINS][MAX_VCPUS] = {{0}};
+	hv_time end;
+
+	release_everything(t);
+	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
+		struct hv_domain *d = t->domains[i];
+
+		for (unsigned k = 0; d && k < d->nr_vcpus; k++) {
+			struct hv_runstate rs;
+
+			hv_runstate_get(d->vcpus[k], &rs);
+			since[i][k] = rs.time[HV_RUNNING];
+		}
+	}
+	/* 48 vCPUs on one pCPU, 10 ms each, and debts to be paid off: 20 s is ample. */
+	for (end = t->f->now + 20000 * MS; t->f->now < end && !all_have_run(t, since);) {
+		fake_run(t->f, t->f->now + 10 * MS);
+		check(t);
+	}
+	EXPECT(t, all_have_run(t, since));
+}
+
+static void every_pcpu_is_accounted_for(struct trial *t)
+{
+	int64_t sum = t->gone_ran;
+
+	for (unsigned c = 0; c < t->f->nr_pcpus; c++)
+		sum += hv_pcpu_idle_time(t->f->sys, c);
+	for (unsigned i = 0; i < MAX_DOMAINS; i++)
+		sum += t->domains[i] ? ran(t->domains[i]) : 0;
+	EXPECT(t, sum == t->f->now * (int64_t)t->f->nr_pcpus);
+}
+
+static void one_run(const char *policy, uint64_t seed)
+{
+	struct trial *t = calloc(1, sizeof(*t));
+
+	t->f = calloc(1, sizeof(*t->f));
+	t->policy = policy;
+	t->seed = t->random = seed;
+	t->next_id = 1;
+	current = t;
+	boot(t);
+	for (t->step = 1; t->step <= nr_steps; t->step++)
+		step(t);
+	everybody_runs(t);
+	every_pcpu_is_accounted_for(t);
+	fake_destroy(t->f); /* no byte and no timer is left */
+	free(t->f);
+	free(t);
+}
+
+static void runs_of(const char *policy)
+{
+	print_message("# %s: seeds 1..%d, %u steps each\n", policy, RUNS, nr_steps);
+	for (uint64_t seed = 1; seed <= RUNS; seed++)
+		one_run(policy, seed);
+}
+
+static void null_survives_random_operations_and_everybody_runs(void **state)
+{
+	(void)state;
+	runs_of("null");
+}
+
+static void credit2_survives_random_operations_and_everybody_runs(void **state)
+{
+	(void)state;
+	runs_of("credit2");
+}
+
+static void the_given_run_holds(void **state)
+{
+	(void)state;
+	one_run(only_policy, only_seed);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest all[] = {
+		cmocka_unit_test(null_survives_random_operations_and_everybody_runs),
+		cmocka_unit_test(credit2_survives_random_operations_and_everybody_runs),
+	};
+	const struct CMUnitTest one[] = {cmocka_unit_test(the_given_run_holds)};
+
+	if (argc != 1 && argc != 3 && argc != 4) {
+		fprintf(stderr, "usage: operations [POLICY SEED [STEPS]]\n");
+		return 2;
+	}
+	if (argc == 1)
+		return cmocka_run_group_tests(all, NULL, NULL);
+	only_policy = argv[1];
+	only_seed = strtoull(argv[2], NULL, 10);
+	if (argc == 4)
+		nr_steps = (unsigned)strtoul(argv[3], NULL, 10);
+	return cmocka_run_group_tests(one, NULL, NULL);
+}
