@@ -158,7 +158,7 @@ static inline void mc_queue_at(struct mc_machine *m, struct mc_event *ev, hv_tim
 			       uint64_t order)
 {
 	MC_LAW(m, time >= m->now);
-	if (!ev->pos && m->queue.nr == m->queue.size)
+	if (!ev->pos && mc_queue_full(&m->queue))
 		mc_queue_grow(m);
 	mc_queue_set(&m->queue, ev, time, order);
 }

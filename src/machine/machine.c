@@ -230,6 +230,8 @@ int mc_create(const struct mc_config *cfg, struct mc_machine **out)
 	m->trace = cfg->trace;
 	m->trace_ctx = cfg->ctx;
 	m->host = mc_host;
+	if (!m->observe && !m->trace)
+		m->host.trace = NULL; /* nobody looks: the watches report to the observer */
 	m->nw = hv_topology_words(m->params.nr_pcpus);
 	c.m = m;
 	c.err = copy_topology(m, cfg->params);

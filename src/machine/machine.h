@@ -172,7 +172,8 @@ enum mc_place {
 /*
  * The guest layer gets these for each vCPU. Each may change the vCPU's work, halt, yield, interrupt others,
  * set timers. After work_done(), interrupt() and dispatched() the vCPU must have work (not MC_NONE), or
- * have been told to halt or yield; otherwise the run stops with a broken law.
+ * have been told to halt or yield; otherwise the run stops with a broken law. dispatched() may leave that
+ * to interrupt() when interrupts are pending: it follows at once.
  */
 struct mc_guest_ops {
 	/* The current work is finished; the vCPU runs. Its kind is MC_NONE now, its class is kept. */

@@ -255,8 +255,8 @@ void mc_advance(struct mc_pcpu *pc)
 		MC_LAW(m, ++n < MAX_CALLBACKS);
 	}
 	pc->advancing = false;
-	if (mv->kind == MC_COMPUTE)
-		mc_refresh_pace(pc); /* a cold phase may have ended */
+	if (mv->loss_cold && !mv->debt)
+		mc_refresh_pace(pc); /* the cold phase has ended */
 	mc_requeue(pc);
 }
 
