@@ -359,7 +359,8 @@ int guest_create(const struct guest_config *config, struct guest **out)
 		return -HV_ENOMEM;
 	g->machine = config->vm->machine;
 	g->vm = config->vm;
-	g->config = config;
+	g->our_config = *config;
+	g->config = &g->our_config;
 	g->p = config->params;
 	g->cost = &mc_params(g->machine)->cost;
 	g->key = name_key(config->name);

@@ -61,7 +61,8 @@ struct guest_config {
 };
 
 /*
- * Creates the guest and the VM's vCPUs; config (workloads included) must outlive it. 0, -HV_ENOMEM, -HV_EINVAL (a
+ * Creates the guest and the VM's vCPUs. The name and the workloads must outlive it, the rest of config is
+ * copied. 0, -HV_ENOMEM, -HV_EINVAL (a
  * workload breaks its laws, too many tasks), or an error of the engine.
  */
 int guest_create(const struct guest_config *config, struct guest **out);

@@ -232,6 +232,8 @@ static void dispatched(struct mc_vcpu *mv)
 {
 	struct vcpu *v = mv->guest;
 
+	if (mv->pending && mv->kind == MC_NONE)
+		return; /* interrupt() comes next, and knows more */
 	if (v->doing == DO_IDLE) {
 		handle_fired(v);
 		schedule(v);

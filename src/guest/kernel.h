@@ -226,7 +226,8 @@ struct spin {
 struct guest {
 	struct mc_machine *machine;
 	struct mc_vm *vm;
-	const struct guest_config *config;
+	const struct guest_config *config; /* our_config */
+	struct guest_config our_config;
 	struct guest_params p;
 	const struct mc_costs *cost;
 	const struct mc_table *exp_table;
