@@ -13,7 +13,7 @@
 struct scale {
 	double factor;
 	char unit[48];
-	int digits; /* significant ones; 0 = a whole number, -1 = one decimal */
+	int digits; /* significant ones; 0 = a whole number, -1 = one decimal below 100 */
 };
 
 static void scale_time(double ns, struct scale *s)
@@ -28,7 +28,10 @@ static void scale_time(double ns, struct scale *s)
 			    : "ns");
 }
 
-/* Bytes get decimal prefixes, as network rates have; other things are counted in plain numbers. */
+/*
+ * Bytes get decimal prefixes, as network rates have; other things are plain numbers, since the
+ * metric's name stands beside them.
+ */
 static void scale_rate(double value, const char *unit, struct scale *s)
 {
 	static const char *const prefix[] = {"", "k", "M", "G", "T"};
@@ -36,7 +39,7 @@ static void scale_rate(double value, const char *unit, struct scale *s)
 
 	s->factor = 1;
 	if (strcmp(unit, "bytes") != 0) {
-		snprintf(s->unit, sizeof(s->unit), " %.32s/s", unit);
+		snprintf(s->unit, sizeof(s->unit), "/s");
 		return;
 	}
 	while (fabs(value) / s->factor >= 1000 && i + 1 < sizeof(prefix) / sizeof(*prefix)) {
@@ -75,7 +78,7 @@ static void number(const struct scale *s, double value, char *buf, size_t size)
 	double scaled = value / s->factor, a = fabs(scaled);
 	int before = a >= 1000 ? 4 : a >= 100 ? 3 : a >= 10 ? 2 : 1, decimals;
 
-	decimals = s->digits == -1 ? 1 : s->digits > before ? s->digits - before : 0;
+	decimals = s->digits == -1 ? a < 100 : s->digits > before ? s->digits - before : 0;
 	if (scaled == 0 && s->digits > 0)
 		decimals = 0;
 	snprintf(buf, size, "%.*f", decimals, scaled);

@@ -71,6 +71,17 @@ static bool get_window(const struct report_variant *v, const struct lab_result *
 	return true;
 }
 
+/* "xeon-2x4x2", or topology and preset when they are not the same thing. */
+static void host_text(const struct scenario *s, char *buf, size_t size)
+{
+	const char *preset = s->preset ? s->preset : "generic";
+
+	if (strstr(preset, s->topo.name))
+		snprintf(buf, size, "%s", preset);
+	else
+		snprintf(buf, size, "%s (%s)", s->topo.name, preset);
+}
+
 static int print_header(FILE *out, const struct report *r)
 {
 	static const char *const titles[] = {"VARIANT",	  "HOST",  "PCPUS",   "SCHEDULER",
@@ -83,11 +94,11 @@ static int print_header(FILE *out, const struct report *r)
 		const struct report_variant *v = &r->variant[i];
 		const struct scenario *s = v->scenario;
 		struct report_range window = report_range(v, get_window, 0, 0);
-		char pcpus[CELL], seeds[CELL], warmup[CELL], wide[CELL], queues[CELL];
-		const char *cells[] = {
-			variant_name(v), s->topo.name, pcpus,  sc_sched_name(s->xen.sched),
-			queues,		 seeds,	       warmup, wide};
+		char pcpus[CELL], seeds[CELL], warmup[CELL], wide[CELL], queues[CELL], host[CELL];
+		const char *cells[] = {variant_name(v), host,  pcpus,  sc_sched_name(s->xen.sched),
+				       queues,		seeds, warmup, wide};
 
+		host_text(s, host, sizeof(host));
 		snprintf(pcpus, sizeof(pcpus), "%u", s->topo.n_online);
 		seeds_text(v, seeds, sizeof(seeds));
 		runqueues_text(v, queues, sizeof(queues));
@@ -239,8 +250,10 @@ static int print_ledger(FILE *out, const struct report *r)
 	t = report_table_new(titles, n, 2);
 	ret = t ? each_line(r, t, ledger_line) : -HV_ENOMEM;
 	fprintf(out,
-		"\nWhere the vCPUs' time went, %% of it (a line sums to 100; '.' is exactly 0).\n"
-		"On a pCPU: USEFUL to HYPERV. Waiting: QUEUE to CAP.\n");
+		"\nWhere the vCPUs' time went, %% (a line sums to 100; '.' is exactly 0). On a pCPU: "
+		"useful work; lost to the\nSMT sibling, to cold caches, to remote or contended "
+		"memory; spinning; hypervisor. Waiting: in a queue, for core\nscheduling, in a "
+		"migration, for a cap. Then paused or off line, and blocked: nothing to do.\n");
 	if (ret == 0)
 		ret = report_table_print(t, out);
 	report_table_free(t);
@@ -350,7 +363,7 @@ static void cpu_cell(const struct report *r, const struct report_variant *v, uns
 			report_range(v, report_cpu_quantities[i].get, first, count);
 
 		if (len < size)
-			len += (size_t)snprintf(buf + len, size - len, "%s%5.1f", i ? " " : "",
+			len += (size_t)snprintf(buf + len, size - len, "%s%5.1f", i ? " " : "  ",
 						range.mean);
 	}
 }
@@ -433,7 +446,7 @@ static void found_text(const struct report_expect *e, char *buf, size_t size)
 		len += (size_t)snprintf(
 			buf + len, size - len, " +- %s",
 			sc_format_value(dim, v->tolerance, tolerance, sizeof(tolerance)));
-	if (!v->held && e->variant && *e->variant && len < size)
+	if (!v->held && e->expect->per_variant && e->variant && *e->variant && len < size)
 		len += (size_t)snprintf(buf + len, size - len, ", in %s", e->variant);
 	if (!v->held && e->expect->over == SC_OVER_EACH && len < size)
 		snprintf(buf + len, size - len, ", run %u", v->seed + 1);

@@ -189,18 +189,18 @@ PART(offline, OBSERVE_OFFLINE)
 PART(blocked, OBSERVE_BLOCKED)
 
 const struct report_quantity report_ledger_quantities[] = {
-	{"useful", "useful", REPORT_PERCENT, get_useful},
-	{"smt", "SMT loss", REPORT_PERCENT, get_smt},
-	{"cold", "cold cache", REPORT_PERCENT, get_cold},
-	{"memory", "memory", REPORT_PERCENT, get_memory},
-	{"spin", "spin", REPORT_PERCENT, get_spin},
-	{"hypervisor", "hyperv.", REPORT_PERCENT, get_hypervisor},
-	{"wait_queue", "wait: queue", REPORT_PERCENT, get_wait_queue},
-	{"wait_core", "core sched.", REPORT_PERCENT, get_wait_core},
-	{"wait_migration", "migration", REPORT_PERCENT, get_wait_migration},
-	{"wait_cap", "cap", REPORT_PERCENT, get_wait_cap},
-	{"offline", "paused", REPORT_PERCENT, get_offline},
-	{"blocked", "blocked", REPORT_PERCENT, get_blocked},
+	{"useful", "USEFUL", REPORT_PERCENT, get_useful},
+	{"smt", "SMT", REPORT_PERCENT, get_smt},
+	{"cold", "COLD", REPORT_PERCENT, get_cold},
+	{"memory", "MEMORY", REPORT_PERCENT, get_memory},
+	{"spin", "SPIN", REPORT_PERCENT, get_spin},
+	{"hypervisor", "HYPERV", REPORT_PERCENT, get_hypervisor},
+	{"wait_queue", "QUEUE", REPORT_PERCENT, get_wait_queue},
+	{"wait_core", "CORE", REPORT_PERCENT, get_wait_core},
+	{"wait_migration", "MIGR", REPORT_PERCENT, get_wait_migration},
+	{"wait_cap", "CAP", REPORT_PERCENT, get_wait_cap},
+	{"offline", "PAUSED", REPORT_PERCENT, get_offline},
+	{"blocked", "BLOCKED", REPORT_PERCENT, get_blocked},
 	{0},
 };
 

@@ -64,8 +64,13 @@ int report_table_print(struct report_table *t, FILE *out)
 	assert(out);
 	scols_table_set_termforce(t->table, SCOLS_TERMFORCE_NEVER);
 	ret = scols_print_table_to_string(t->table, &text);
-	if (ret == 0)
+	if (ret == 0) {
+		size_t len = strlen(text);
+
 		fputs(text, out);
+		if (!len || text[len - 1] != '\n')
+			fputc('\n', out);
+	}
 	free(text);
 	return ret == 0 ? 0 : -HV_ENOMEM;
 }
