@@ -81,7 +81,7 @@ struct sc_costs {
 	int64_t c5_thread_switch; /* guest: between threads of one process */
 	int64_t c6_ipi;
 	int64_t c7_guest_ipi;
-	int64_t c7_target_loss; /* lost by the target of a guest IPI: C1, 0 with posted interrupts */
+	int64_t c7_target_loss; /* lost by the target of a guest IPI; 0 if posted */
 	int64_t c8_wake_extra;	/* added to the composed wake cost, 0 by default (sensitivity) */
 	int64_t c8_wake_scale;	/* 2^-20, multiplies the composed wake cost (sensitivity) */
 	int64_t c9_guest_tick;
