@@ -194,8 +194,6 @@ void mc_switched(struct mc_pcpu *pc)
 		mv->announce = true;
 		mv->deliver = true;
 		mv->charge[MC_CHARGE_HYPERVISOR] += entry_cost(m);
-		if (mv->kind == MC_COMPUTE)
-			mc_cache_enter(pc, mv);
 		mc_footprint(pc, mv, mc_pressure_of(m, mv));
 	} else {
 		pc->state = MC_PCPU_IDLE;

@@ -214,13 +214,13 @@ struct mc_vcpu {
 	hv_time start;	   /* work and ledger are settled up to here */
 	hv_time run_from;  /* running, not yet reported to the ledger from here */
 	int64_t run_ns[6]; /* the split of run_from..start, by enum observe_time */
-	int64_t pace;	   /* P, wall per nominal, 2^-20; includes the cold factor */
+	int64_t pace;	   /* P when warm: wall per nominal, 2^-20 */
 	int64_t carry;	   /* wall * 2^20 not yet worth an nns, < P */
-	int64_t loss_smt, loss_cold, loss_memory; /* shares of the loss, in units of P */
-	int64_t charge[3];	     /* ns to pay before further guest work, by enum mc_charge */
-	int64_t debt;		     /* D in 2^-20 ns: it falls by g each ns */
-	hv_time entered;	     /* on this core since, for F */
-	int64_t snap_core, snap_llc; /* F_c, F_s when it left */
+	int64_t loss_smt, loss_memory; /* parts of P that are losses */
+	int64_t charge[3];	       /* ns to pay before further guest work, by enum mc_charge */
+	int64_t debt;		       /* D in 2^-20 ns: it falls by g each ns */
+	hv_time entered;	       /* on this core since, for F */
+	int64_t snap_core, snap_llc;   /* F_c, F_s when it left */
 	uint32_t last_core, last_llc;
 	hv_time idle_since; /* waits while an idle pCPU could run it, since; -1 = no */
 	struct mc_vcpu *wait_next, **wait_prev; /* list of the waiting */

@@ -96,20 +96,18 @@ static void apply_pace(struct mc_pcpu *pc)
 	struct mc_machine *m = pc->machine;
 	struct mc_vcpu *mv = pc->mv;
 	int64_t mu = pc->hw_cls->mu;
-	int64_t stall, warm, pace, smt = pc->hw_compute - pc->hw_alone;
+	int64_t stall, pace, smt = pc->hw_compute - pc->hw_alone;
 
 	if (pc->state != MC_PCPU_RUN || mv->kind != MC_COMPUTE)
 		return;
 	MC_LAW(m, mv->cls == pc->hw_cls && mv->vm == pc->hw_vm);
 	stall = mu ? hw_mul(mu, lambda_here(pc, mv->vm)) : 0;
-	warm = pc->hw_compute + stall;
-	pace = mv->debt ? hw_cold_pace(warm, m->params.cold_share) : warm;
-	if (pace == mv->pace && smt == mv->loss_smt && pace - warm == mv->loss_cold)
+	pace = pc->hw_compute + stall;
+	if (pace == mv->pace && smt == mv->loss_smt)
 		return;
 	mc_settle_vcpu(mv);
 	mv->loss_smt = smt;
 	mv->loss_memory = stall - mu;
-	mv->loss_cold = pace - warm;
 	if (pace == mv->pace)
 		return; /* as fast as before, for other reasons: only the ledger differs */
 	mv->pace = pace;

@@ -28,30 +28,24 @@ static int64_t take(int64_t *from, int64_t most)
 	return n;
 }
 
-/* delta ns of MC_COMPUTE at the present pace. */
-static void settle_compute(struct mc_vcpu *mv, int64_t delta)
+/* delta ns of MC_COMPUTE at one pace; loss_cold: what the pace has of the cold factor. */
+static void settle_at_pace(struct mc_vcpu *mv, int64_t delta, int64_t pace, int64_t loss_cold)
 {
-	struct mc_machine *m = mv->machine;
 	struct hw_split s;
 	int64_t done;
 
-	if (mv->pace == MC_ONE && !mv->carry) {
+	if (pace == MC_ONE && !mv->carry) {
 		done = delta;
 	} else if (delta < 1LL << 42) {
 		int64_t sum = (delta << 20) + mv->carry;
 
-		done = sum / mv->pace;
-		mv->carry = sum % mv->pace;
+		done = sum / pace;
+		mv->carry = sum - done * pace;
 	} else {
 		__int128 sum = ((__int128)delta << 20) + mv->carry;
 
-		done = (int64_t)(sum / mv->pace);
-		mv->carry = (int64_t)(sum % mv->pace);
-	}
-	if (mv->debt) {
-		__int128 paid = (__int128)delta * m->params.cold_share;
-
-		mv->debt = paid < mv->debt ? mv->debt - (int64_t)paid : 0;
+		done = (int64_t)(sum / pace);
+		mv->carry = (int64_t)(sum - (__int128)done * pace);
 	}
 	if (mv->left != MC_FOREVER) {
 		if (done >= mv->left) {
@@ -64,11 +58,38 @@ static void settle_compute(struct mc_vcpu *mv, int64_t delta)
 		mv->run_ns[OBSERVE_USEFUL] += delta;
 		return;
 	}
-	hw_split(&s, delta, done, mv->loss_smt, mv->loss_cold, mv->loss_memory);
+	hw_split(&s, delta, done, mv->loss_smt, loss_cold, mv->loss_memory);
 	mv->run_ns[OBSERVE_USEFUL] += s.useful;
 	mv->run_ns[OBSERVE_SMT] += s.smt;
 	mv->run_ns[OBSERVE_COLD] += s.cold;
 	mv->run_ns[OBSERVE_MEMORY] += s.memory;
+}
+
+/* How long its present cold phase lasts. */
+static int64_t cold_time(const struct mc_vcpu *mv)
+{
+	int64_t g = mv->machine->params.cold_share;
+
+	return (mv->debt + g - 1) / g;
+}
+
+/* delta ns of MC_COMPUTE: the rest of the cold phase, if any, then warm. */
+static void settle_compute(struct mc_vcpu *mv, int64_t delta)
+{
+	if (mv->debt) {
+		int64_t g = mv->machine->params.cold_share;
+		int64_t cold = cold_time(mv);
+		int64_t part = delta < cold ? delta : cold;
+		int64_t pace = hw_cold_pace(mv->pace, g);
+
+		settle_at_pace(mv, part, pace, pace - mv->pace);
+		mv->debt = part < cold ? mv->debt - part * g : 0;
+		if (!mv->debt)
+			mv->carry = 0; /* the end of a cold phase is a change of pace */
+		delta -= part;
+	}
+	if (delta)
+		settle_at_pace(mv, delta, mv->pace, 0);
 }
 
 void mc_settle_vcpu(struct mc_vcpu *mv)
@@ -108,28 +129,35 @@ void mc_settle_vcpu(struct mc_vcpu *mv)
 	MC_LAW(m, mv->left >= 0);
 }
 
-/* Wall ns until something about its work must be done; MC_FOREVER = never. */
+/* Wall ns that `left` nns need at a pace, less what is carried already. */
+static int64_t wall_of(int64_t left, int64_t pace, int64_t carry)
+{
+	__int128 need = (__int128)left * pace - carry;
+
+	return need > 0 ? (int64_t)((need + (MC_ONE - 1)) >> 20) : 0;
+}
+
+/* Wall ns until its work is done; MC_FOREVER = never. */
 static int64_t phase_length(const struct mc_vcpu *mv)
 {
 	int64_t wall = mv->left;
 
-	if (mv->kind == MC_COMPUTE) {
-		if (mv->left != MC_FOREVER) {
-			__int128 need = (__int128)mv->left * mv->pace - mv->carry;
+	if (mv->left == MC_FOREVER)
+		return MC_FOREVER;
+	if (mv->kind == MC_COMPUTE && !mv->debt) {
+		wall = wall_of(mv->left, mv->pace, mv->carry);
+	} else if (mv->kind == MC_COMPUTE) {
+		int64_t pace = hw_cold_pace(mv->pace, mv->machine->params.cold_share);
+		int64_t cold = cold_time(mv);
 
-			wall = need > 0 ? (int64_t)((need + (MC_ONE - 1)) >> 20) : 0;
-		}
-		if (mv->debt) {
-			int64_t g = mv->machine->params.cold_share;
-			int64_t cold = (mv->debt + g - 1) / g;
+		wall = wall_of(mv->left, pace, mv->carry);
+		if (wall > cold) {
+			int64_t done = (int64_t)((((__int128)cold << 20) + mv->carry) / pace);
 
-			if (cold < wall)
-				wall = cold;
+			wall = cold + wall_of(mv->left - done, mv->pace, 0);
 		}
 	}
-	if (wall != MC_FOREVER)
-		wall += mv->charge[MC_CHARGE_USEFUL] + mv->charge[MC_CHARGE_SPIN];
-	return wall;
+	return wall + mv->charge[MC_CHARGE_USEFUL] + mv->charge[MC_CHARGE_SPIN];
 }
 
 /* A guest that halts or yields pays all that it owes first, its own kernel's work included. */
@@ -166,10 +194,8 @@ void mc_requeue(struct mc_pcpu *pc)
 		mc_queue_at(m, &pc->ev, m->now + wall, pc->ev_order);
 		return;
 	}
-	if (mv->fresh && mv->kind == MC_COMPUTE) {
+	if (mv->fresh && mv->kind == MC_COMPUTE)
 		mc_cache_enter(pc, mv);
-		mc_refresh_pace(pc);
-	}
 	wall = phase_length(mv);
 	if (wall == MC_FOREVER)
 		mc_queue_remove(&m->queue, &pc->ev);
@@ -255,8 +281,6 @@ void mc_advance(struct mc_pcpu *pc)
 		MC_LAW(m, ++n < MAX_CALLBACKS);
 	}
 	pc->advancing = false;
-	if (mv->loss_cold && !mv->debt)
-		mc_refresh_pace(pc); /* the cold phase has ended */
 	mc_requeue(pc);
 }
 

@@ -485,6 +485,7 @@ static uint64_t hash_of(unsigned steps, uint64_t *events, uint64_t *log)
 	struct world *w = world_new(2, 4, 2);
 
 	decisions = 0;
+	w->hash = true;
 	assert_int_equal(world_start(w, "credit2", true, hash_decision), 0);
 	mixed_load(w);
 	for (unsigned i = 1; i <= steps; i++)

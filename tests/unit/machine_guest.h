@@ -37,6 +37,7 @@ struct world {
 	struct mc_vm *vm[1024];
 	unsigned nr_vms, nr_rules;
 	struct rule *rules;
+	bool hash;		 /* the observer hashes its records */
 	const char *const *boot; /* pairs of name and value, NULL-terminated */
 };
 
@@ -141,7 +142,7 @@ static inline int world_start(struct world *w, const char *policy, bool observed
 					 .core = w->core,
 					 .socket = w->socket,
 					 .node = w->node};
-	const struct observe_config oc = {.topology = &topo, .hash = true};
+	const struct observe_config oc = {.topology = &topo, .hash = w->hash};
 	struct mc_config cfg = {.params = &w->params,
 				.policies = hv_policies,
 				.policy = policy,
