@@ -5,8 +5,8 @@
  * pCPU wait in one FIFO per pool and do not run at all.
  *
  * Laws: a pCPU is in the free mask exactly when its slot is empty; a unit is in one slot or in the
- * wait queue or in neither, never in two of them; an off line unit is in neither; the slot of a
- * pCPU holds a unit that is assigned to it.
+ * wait queue or in neither, never in two of them; an off line unit is in neither, a runnable one is
+ * not in neither; the slot of a pCPU holds a unit that is assigned to it.
  *
  * Locks: every pCPU is guarded by its own lock. The wait queue and the free mask have a lock of
  * their own, taken inside a schedule lock. Whoever takes a waiter needs the lock of the pCPU that
@@ -17,6 +17,11 @@
  * which it holds itself, fails, and asks for another pass, for ever. Here a lock that the executing
  * pCPU holds already counts as taken, so P takes the unit in the hard step. Another pass is asked
  * for only when a lock is held by another pCPU, which ends.
+ *
+ * No unit is lost. A unit that goes down and comes up again before its pCPU has made its pass is
+ * still current there but holds no slot any more; Xen's wake takes it for running and does nothing,
+ * so it never runs again. Here it is placed or waits like any other. As its context may still be in
+ * use, a waiter is given to another pCPU only once that is saved.
  *
  * Where Xen takes a random pCPU, the lowest is taken.
  *
@@ -153,6 +158,8 @@ static struct null_unit *find_waiter(struct hv_sched *s, struct hv_resource *r, 
 				continue;
 			if (!may_run_on(s, w->unit, r->master, soft))
 				continue;
+			if (w->unit->is_running && w->unit->res != r)
+				continue; /* context_saved asks again */
 			if (take_waiter(s, w, r))
 				return w;
 			*contended = true;
@@ -262,33 +269,50 @@ static void null_remove_unit(struct hv_sched *s, struct hv_unit *u)
 	hv_lock_release(s->sys, l);
 }
 
+/* The first of them to make its pass takes the waiting unit. */
+static void tickle_free_pcpus(struct hv_sched *s, const struct hv_unit *u)
+{
+	struct null_pool *np = s->priv;
+	struct hv_mask m;
+
+	allowed(s, u, false, &m);
+	hv_mask_and(&m, &m, &np->free, s->nw);
+	hv_mask_for_each(c, &m, s->nw) hv_tickle(s, c);
+}
+
 static void null_wake(struct hv_sched *s, struct hv_unit *u)
 {
 	struct null_pool *np = s->priv;
 	struct null_unit *nu = null_unit(u);
 	struct hv_resource *r = u->res;
-	struct hv_mask m;
+	bool assigned;
 
-	if (r->curr == u || nu->waiting)
+	if (nu->waiting)
 		return;
 	if (null_pcpu(r)->slot == nu) {
-		hv_tickle(s, r->master);
+		if (r->curr != u)
+			hv_tickle(s, r->master);
 		return;
 	}
 	/* It has just come on line. */
+	assigned = !null_pcpu(r)->slot && may_run_on(s, u, r->master, false) &&
+		   (!hv_unit_has_soft(s, u) || may_run_on(s, u, r->master, true));
 	hv_lock_acquire(s->sys, &np->lock);
-	if (!null_pcpu(r)->slot && may_run_on(s, u, r->master, false) &&
-	    (!hv_unit_has_soft(s, u) || may_run_on(s, u, r->master, true))) {
+	if (assigned)
 		assign(s, u, r);
-		hv_lock_release(s->sys, &np->lock);
-		hv_tickle(s, r->master);
-		return;
-	}
-	waitq_append(np, nu);
-	allowed(s, u, false, &m);
-	hv_mask_and(&m, &m, &np->free, s->nw);
+	else
+		waitq_append(np, nu);
 	hv_lock_release(s->sys, &np->lock);
-	hv_mask_for_each(c, &m, s->nw) hv_tickle(s, c);
+	if (assigned)
+		hv_tickle(s, r->master);
+	else
+		tickle_free_pcpus(s, u);
+}
+
+static void null_context_saved(struct hv_sched *s, struct hv_unit *u)
+{
+	if (!u->idle && null_unit(u)->waiting)
+		tickle_free_pcpus(s, u);
 }
 
 static void null_sleep(struct hv_sched *s, struct hv_unit *u)
@@ -471,8 +495,14 @@ static int null_check(const struct hv_sched *s, struct hv_violation *out)
 				      w->unit->res->master);
 	}
 	for (const struct hv_domain *d = s->sys->domains; d; d = d->link) {
-		for (const struct hv_unit *u = d->pool == s->pool ? d->units : NULL; u; u = u->link)
+		for (const struct hv_unit *u = d->pool == s->pool ? d->units : NULL; u;
+		     u = u->link) {
 			waiting += null_unit(u)->waiting;
+			if (hv_unit_runnable(u) && !null_unit(u)->waiting &&
+			    null_pcpu(u->res)->slot != null_unit(u))
+				return broken(out, "null: a runnable unit holds a pCPU or waits", u,
+					      u->res->master);
+		}
 	}
 	if (waiting != queued)
 		return broken(out, "null: every waiting unit is queued once", NULL, HV_NO_PCPU);
@@ -494,6 +524,7 @@ const struct hv_policy hv_policy_null = {
 	.sleep = null_sleep,
 	.wake = null_wake,
 	.do_schedule = null_do_schedule,
+	.context_saved = null_context_saved,
 	.pick_resource = null_pick_resource,
 	.migrate = null_migrate,
 	.unit_state = null_unit_state,

@@ -445,6 +445,44 @@ static void case_17_wakes_ask_for_a_pass_only_where_they_can_change_something(vo
 	assert_ptr_equal(hv_pcpu_loaded(f->sys, 2), d->vcpus[2]);
 }
 
+/* Xen's wake takes it for running, and it never runs again. */
+static void a_unit_down_and_up_before_the_pass_is_not_lost(void **state)
+{
+	struct fake *f = *state;
+	struct hv_domain *d = up(f, 1, 1);
+
+	hv_vcpu_down(d->vcpus[0]);
+	hv_vcpu_up(d->vcpus[0]);
+	fake_drain(f);
+	assert_int_equal(slot(d->vcpus[0]), 0);
+	assert_ptr_equal(hv_pcpu_loaded(f->sys, 0), d->vcpus[0]);
+}
+
+static void a_waiter_is_taken_elsewhere_only_when_its_context_is_saved(void **state)
+{
+	struct fake *f = *state;
+	struct hv_domain *d = up(f, 1, 4);
+	struct hv_vcpu *w = fake_domain(f, 2, 1)->vcpus[0], *u = d->vcpus[0];
+
+	bring_up(f, w);
+	f->hold_saves = true;
+	hv_vcpu_down(u); /* the waiter gets pCPU 0 */
+	fake_drain(f);
+	assert_ptr_equal(hv_pcpu_loaded(f->sys, 0), w);
+	assert_true(u->unit->is_running);
+	take_down(f, d->vcpus[1]);
+	fake_save(f, 1);
+	hv_vcpu_up(u); /* pCPU 1 is free, but u's context is not saved yet */
+	fake_drain(f);
+	assert_int_equal(place(u), 1);
+	assert_true(hv_pcpu_loaded(f->sys, 1)->idle);
+	fake_save(f, 0);
+	fake_drain(f);
+	assert_int_equal(slot(u), 1);
+	fake_save(f, 1);
+	assert_ptr_equal(hv_pcpu_loaded(f->sys, 1), u);
+}
+
 static void a_destroyed_domain_gives_its_pcpus_to_waiters(void **state)
 {
 	struct hv_vcpu *w1, *w2;
@@ -486,6 +524,8 @@ int main(void)
 		TEST(a_paused_or_woken_waiter_keeps_its_place),
 		TEST(case_16_a_unit_never_assigned_leaves_the_holder_of_its_pcpu_alone),
 		TEST(case_17_wakes_ask_for_a_pass_only_where_they_can_change_something),
+		TEST(a_unit_down_and_up_before_the_pass_is_not_lost),
+		TEST(a_waiter_is_taken_elsewhere_only_when_its_context_is_saved),
 		TEST(a_destroyed_domain_gives_its_pcpus_to_waiters),
 	};
 
