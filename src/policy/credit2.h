@@ -249,6 +249,12 @@ static inline void c2_burn(struct c2_unit *u, hv_time now)
 	u->since = now;
 }
 
+/* 5.4: run time that credit > 0 is worth, in ns. */
+static inline int64_t c2_credit_to_time(const struct c2_unit *u, int64_t credit)
+{
+	return u->weight == u->rq->maxw ? credit : credit * u->weight / u->rq->maxw;
+}
+
 /* credit2_runq.c */
 struct c2_runq *c2_runq_join(struct hv_sched *s, unsigned c); /* 4.1; NULL = no memory */
 void c2_runq_leave(struct hv_sched *s, struct c2_runq *rq);   /* 4.3, free */
@@ -273,6 +279,8 @@ void c2_unit_load_update(const struct c2_sched *p, struct c2_unit *u, int change
 
 /* credit2_tickle.c */
 void c2_tickle(struct hv_sched *s, struct c2_unit *u, hv_time now);
+/* 9.3: how much better busy pCPU c would be off with u; burns its unit unless that is protected. */
+int64_t c2_score(const struct c2_sched *p, const struct c2_unit *u, uint32_t c, hv_time now);
 
 /* credit2_cap.c */
 bool c2_grab_budget(struct hv_sched *s, struct c2_unit *u, hv_time now);

@@ -97,7 +97,7 @@ static hv_time slice_of(const struct decision *d, const struct c2_unit *u, int32
 		rival = inflight;
 	lead = u->credit - rival;
 	if (lead > 0)
-		t = u->weight == d->rq->maxw ? lead : lead * u->weight / d->rq->maxw;
+		t = c2_credit_to_time(u, lead);
 	if (c2_is_capped(u) && u->budget < t)
 		t = u->budget;
 	if (t < floor)

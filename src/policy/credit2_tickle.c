@@ -88,6 +88,13 @@ static inline int64_t score(const struct c2_sched *p, const struct c2_unit *u, u
 	return s;
 }
 
+int64_t c2_score(const struct c2_sched *p, const struct c2_unit *u, uint32_t c, hv_time now)
+{
+	if (!preemptable(p, c / 64 * 64, 1ULL << c % 64, now))
+		return -1;
+	return score(p, u, c, c2_home(u), now);
+}
+
 /* 64 busy pCPUs that u may go to, that have not been asked and whose unit may be preempted. */
 static inline uint64_t busy_word(const struct hv_sched *s, const struct c2_runq *rq,
 				 const struct hv_unit *u, unsigned i, hv_time now)
