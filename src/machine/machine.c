@@ -161,6 +161,7 @@ static int allocate(struct mc_machine *m)
 		m->socket[i].phi = MC_ONE;
 	if (mc_timer_slots_grow(m))
 		return -HV_ENOMEM;
+	mc_queue_init(&m->queue);
 	return mc_queue_reserve(&m->queue, 2 * p->nr_pcpus + QUEUE_START);
 }
 

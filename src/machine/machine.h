@@ -128,9 +128,10 @@ enum mc_charge { MC_CHARGE_HYPERVISOR, MC_CHARGE_USEFUL, MC_CHARGE_SPIN };
 /* An event of the queue: (time, order), its place in the heap. Private to the machine. */
 struct mc_event {
 	hv_time time;
-	uint64_t order; /* class, entity, sequence */
-	uint32_t pos;	/* in the heap + 1, 0 = not queued */
-	uint32_t what;	/* whose it is */
+	uint64_t order;		       /* class, entity, sequence */
+	struct mc_event *next, **prev; /* list of the wheel */
+	uint32_t pos;		       /* in the heap + 1, or in the wheel; 0 = not queued */
+	uint32_t what;		       /* whose it is */
 };
 
 /* A one-shot timer; see mc_timer_init(). */
