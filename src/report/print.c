@@ -15,7 +15,7 @@
 #define CELL	      96 /* bytes of one cell */
 #define PER_TABLE     4	 /* variants side by side */
 #define MAX_COLUMNS   16
-#define MAX_CPU_LINES 32 /* more pCPUs are shown in blocks of neighbours */
+#define MAX_CPU_LINES 16 /* more pCPUs are shown in blocks of neighbours */
 
 static const char *variant_name(const struct report_variant *v)
 {
@@ -467,7 +467,7 @@ static void print_expects(FILE *out, const struct report *r)
 		found_text(e, found, sizeof(found));
 		fprintf(out, "  %s line %d: %s (%s)\n", word, e->expect->line, e->expect->text,
 			found);
-		if (e->expect->why && !e->verdict.held)
+		if (e->expect->why && *word == 'F')
 			fprintf(out, "          why: %s\n", e->expect->why);
 	}
 }
