@@ -476,7 +476,7 @@ bool sc_cmdline_read(struct sc_parse *p, const struct sc_node *node, struct sc_x
 		len = strcspn(s, " \t\n");
 		if (!len)
 			break;
-		w.mark.column += (int)(s - text) + node->quoted;
+		w.mark.column += (int)(s - text);
 		word = sc_strndup(p->arena, s, len);
 		w.name = sc_strndup(p->arena, word, (size_t)(name_part(word, len) - word));
 		w.value =

@@ -535,7 +535,6 @@ static bool read_one(struct sc_parse *p, const struct sc_node *node,
 	if (!sc_read_text(p, that, "expect", &out->text))
 		return false;
 	e.mark = that->mark;
-	e.mark.column += that->quoted;
 	e.text = out->text;
 	e.s = out->text;
 	out->line = that->mark.line;

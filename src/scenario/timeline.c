@@ -332,7 +332,6 @@ static bool read_op(struct sc_parse *p, const struct sc_node *node, const struct
 	*op = (struct sc_op){.vcpu = -1};
 	if (!sc_read_text(p, node, "do", &c.text))
 		return false;
-	c.mark.column += node->quoted;
 	op->text = c.text;
 	op->line = node->mark.line;
 	return parse_command(&c, op);

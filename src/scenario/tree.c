@@ -87,8 +87,8 @@ void sc_warning(struct sc_parse *p, const struct sc_mark *mark, const char *form
 
 struct reader {
 	struct sc_parse *p;
-	const char *file;
-	struct fy_document *doc;
+	const char *file, *text; /* text: the whole document */
+	size_t len;
 	unsigned int nodes;
 	bool failed;
 };
@@ -106,6 +106,10 @@ static struct sc_mark mark_of(const struct reader *r, struct fy_node *fyn)
 	if (m) {
 		mark.line = m->line + 1;
 		mark.column = m->column + 1;
+		/* The place of a quoted value is behind its quote, in every version of libfyaml. */
+		if (m->input_pos < r->len && fy_node_get_style(fyn) != FYNS_PLAIN &&
+		    strchr("'\"", r->text[m->input_pos]))
+			mark.column++;
 	}
 	return mark;
 }
@@ -243,28 +247,29 @@ static void report_yaml_errors(struct sc_parse *p, const char *file, struct fy_d
 		sc_error(p, &(struct sc_mark){.file = file}, "not valid YAML");
 }
 
-static struct sc_node *read_document(struct sc_parse *p, const char *file, struct fy_parser *parser,
+static struct sc_node *read_document(struct reader *r, struct fy_parser *parser,
 				     struct fy_diag *diag)
 {
-	struct reader r = {.p = p, .file = file};
+	struct sc_parse *p = r->p;
+	const char *file = r->file;
 	struct sc_mark start = {.file = file, .line = 1, .column = 1};
-	struct fy_document *second;
+	struct fy_document *doc, *second;
 	struct sc_node *root = NULL;
 	unsigned int errors = p->diag->errors;
 
-	r.doc = fy_parse_load_document(parser);
-	if (!r.doc) {
+	doc = fy_parse_load_document(parser);
+	if (!doc) {
 		if (fy_parser_get_stream_error(parser))
 			report_yaml_errors(p, file, diag);
 		else
 			sc_error(p, &(struct sc_mark){.file = file}, "the file is empty");
 		return NULL;
 	}
-	if (fy_document_root(r.doc))
-		root = read_node(&r, fy_document_root(r.doc), &start, 0);
+	if (fy_document_root(doc))
+		root = read_node(r, fy_document_root(doc), &start, 0);
 	else
 		sc_error(p, &start, "the file is empty");
-	fy_parse_document_destroy(parser, r.doc);
+	fy_parse_document_destroy(parser, doc);
 	second = fy_parse_load_document(parser);
 	if (second) {
 		sc_error(p, &start, "more than one YAML document in the file");
@@ -280,6 +285,7 @@ struct sc_node *sc_tree_read(struct sc_parse *p, const char *name, const char *t
 	struct fy_diag_cfg diag_cfg;
 	struct fy_parse_cfg cfg = {.flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG |
 					    FYPCF_ALLOW_DUPLICATE_KEYS};
+	struct reader r = {.p = p, .file = sc_strdup(p->arena, name), .text = text, .len = len};
 	struct sc_node *root = NULL;
 	struct fy_parser *parser;
 
@@ -299,7 +305,7 @@ struct sc_node *sc_tree_read(struct sc_parse *p, const char *name, const char *t
 		fy_diag_set_collect_errors(cfg.diag, true);
 		parser = fy_parser_create(&cfg);
 		if (parser && fy_parser_set_string(parser, text, len) == 0)
-			root = read_document(p, sc_strdup(p->arena, name), parser, cfg.diag);
+			root = read_document(&r, parser, cfg.diag);
 		else
 			sc_error(p, &(struct sc_mark){.file = name},
 				 "cannot start the YAML parser");

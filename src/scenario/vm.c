@@ -40,7 +40,7 @@ static bool read_mask(struct sc_parse *p, const struct sc_node *node, const char
 	if (!sc_read_text(p, node, name, &text))
 		return false;
 	if (sc_cpulist_parse(text, topo, out, error, &at) < 0) {
-		mark.column += (int)at + node->quoted;
+		mark.column += (int)at;
 		sc_error(p, &mark, "%s: %s", name, error);
 		return false;
 	}

@@ -150,8 +150,11 @@ static void read_classes(struct context *c, const struct sc_node *section)
 	for (uint32_t i = 0; i < w->n_classes; i++) {
 		w->cls[i].sigma = SIGMA_GENERIC;
 		w->cls[i].mu = MU_GENERIC;
-		if (i)
-			read_class(c, entry(section, i - 1), &w->cls[i]);
+		if (i == 0)
+			continue;
+		if (strcmp(w->cls[i].name, "default") == 0)
+			sc_error(c->p, &section->mark, "classes: 'default' is reserved");
+		read_class(c, entry(section, i - 1), &w->cls[i]);
 		override_class(c, &w->cls[i]);
 	}
 }

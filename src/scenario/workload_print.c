@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "scenario/quantity.h"
 #include "scenario/scenario.h"
@@ -35,6 +36,27 @@ static const char *amount(const struct amount *a, enum sc_quantity kind, char bu
 	return buf;
 }
 
+/*
+ * The name of object i of an array whose structs start with their names. Merged workloads may have
+ * a name twice: later ones get their index as well.
+ */
+static const char *name_in(const void *array, size_t size, uint32_t i, char buf[96])
+{
+	const char *name, *other;
+
+	memcpy(&name, (const char *)array + i * size, sizeof(name));
+	for (uint32_t k = 0; k < i; k++) {
+		memcpy(&other, (const char *)array + k * size, sizeof(other));
+		if (strcmp(name, other) == 0) {
+			snprintf(buf, 96, "%s-%u", name, i);
+			return buf;
+		}
+	}
+	return name;
+}
+
+#define NAME(field, i, buf) name_in(w->field, sizeof(w->field[0]), (uint32_t)(i), buf)
+
 static const char *plain(enum sc_quantity kind, int64_t value, char buf[48])
 {
 	return sc_quantity_format(kind, value, buf);
@@ -42,38 +64,42 @@ static const char *plain(enum sc_quantity kind, int64_t value, char buf[48])
 
 static void print_classes(FILE *out, const struct workload *w)
 {
-	char a[48], b[48], c[48], d[48];
+	char a[48], b[48], c[48], d[48], name[96];
 	const char *head = PAD "classes:\n";
 
 	for (uint32_t i = 0; i < w->n_classes; i++) {
 		const struct work_class *k = &w->cls[i];
 
+		/* The first one is there by itself. */
+		if (i == 0)
+			continue;
 		fprintf(out,
-			"%s" PAD "  c%u: {sigma: %s, mu: %s, working_set: %s, bandwidth: %s, "
-			"shared_set: %s} # %s\n",
-			head, i, plain(SC_Q_RATIO, k->sigma, a), plain(SC_Q_RATIO, k->mu, b),
-			plain(SC_Q_SIZE, k->working_set, c), plain(SC_Q_BANDWIDTH, k->bandwidth, d),
-			k->shared_set ? "on" : "off", k->name);
+			"%s" PAD "  %s: {sigma: %s, mu: %s, working_set: %s, bandwidth: %s, "
+			"shared_set: %s}\n",
+			head, NAME(cls, i, name), plain(SC_Q_RATIO, k->sigma, a),
+			plain(SC_Q_RATIO, k->mu, b), plain(SC_Q_SIZE, k->working_set, c),
+			plain(SC_Q_BANDWIDTH, k->bandwidth, d), k->shared_set ? "on" : "off");
 		head = "";
 	}
 }
 
 static void print_backgrounds(FILE *out, const struct workload *w)
 {
-	char a[48], b[128], c[48], d[48];
+	char a[48], b[128], c[48], d[48], name[96];
 	const char *head = PAD "backgrounds:\n";
 
 	for (uint32_t i = 0; i < w->n_backgrounds; i++) {
 		const struct background *k = &w->background[i];
 
 		fprintf(out,
-			"%s" PAD "  b%u: {lock_rate: %d/s, lock_hold: %s, partner_rate: %d/s, "
+			"%s" PAD "  %s: {lock_rate: %d/s, lock_hold: %s, partner_rate: %d/s, "
 			"partner_work: %s, shootdown_rate: %d/s,\n" PAD
-			"    fault_rate: %d/s, fault_cost: %s, system_share: %s} # %s\n",
-			head, i, k->lock_rate, plain(SC_Q_DURATION, k->lock_hold, a),
-			k->partner_rate, amount(&k->partner_work, SC_Q_DURATION, b),
-			k->shootdown_rate, k->fault_rate, plain(SC_Q_DURATION, k->fault_cost, c),
-			plain(SC_Q_SHARE, k->system_share, d), k->name);
+			"    fault_rate: %d/s, fault_cost: %s, system_share: %s}\n",
+			head, NAME(background, i, name), k->lock_rate,
+			plain(SC_Q_DURATION, k->lock_hold, a), k->partner_rate,
+			amount(&k->partner_work, SC_Q_DURATION, b), k->shootdown_rate,
+			k->fault_rate, plain(SC_Q_DURATION, k->fault_cost, c),
+			plain(SC_Q_SHARE, k->system_share, d));
 		head = "";
 	}
 }
@@ -82,35 +108,35 @@ static void print_locks(FILE *out, const struct workload *w)
 {
 	static const char *const lock_kinds[] = {"spin", "mutex", "futex", "rw"};
 	static const char *const barrier_kinds[] = {"sleep", "spin"};
-	char a[48];
+	char a[48], name[96];
 
 	if (w->n_locks)
 		fputs(PAD "locks:\n", out);
 	for (uint32_t i = 0; i < w->n_locks; i++)
-		fprintf(out, PAD "  l%u: {kind: %s, count: %u} # %s\n", i,
-			lock_kinds[w->lock[i].kind], w->lock[i].count, w->lock[i].name);
+		fprintf(out, PAD "  %s: {kind: %s, count: %u}\n", NAME(lock, i, name),
+			lock_kinds[w->lock[i].kind], w->lock[i].count);
 	if (w->n_barriers)
 		fputs(PAD "barriers:\n", out);
 	for (uint32_t i = 0; i < w->n_barriers; i++) {
 		const struct barrier_desc *b = &w->barrier[i];
 
-		fprintf(out, PAD "  w%u: {parties: %u, kind: %s", i, b->parties,
+		fprintf(out, PAD "  %s: {parties: %u, kind: %s", NAME(barrier, i, name), b->parties,
 			barrier_kinds[b->kind]);
 		if (b->kind == BARRIER_SPIN)
 			fprintf(out, ", spin: %s", plain(SC_Q_DURATION, b->spin, a));
-		fprintf(out, "} # %s\n", b->name);
+		fputs("}\n", out);
 	}
 	if (w->n_semaphores)
 		fputs(PAD "semaphores:\n", out);
 	for (uint32_t i = 0; i < w->n_semaphores; i++)
-		fprintf(out, PAD "  s%u: {initial: %u} # %s\n", i, w->semaphore[i].initial,
-			w->semaphore[i].name);
+		fprintf(out, PAD "  %s: {initial: %u}\n", NAME(semaphore, i, name),
+			w->semaphore[i].initial);
 }
 
 /* Channels keep their names: other VMs know them by name. */
 static void print_channels(FILE *out, const struct workload *w)
 {
-	char a[128], b[48];
+	char a[128], b[48], name[96];
 
 	if (w->n_channels)
 		fputs(PAD "channels:\n", out);
@@ -126,12 +152,18 @@ static void print_channels(FILE *out, const struct workload *w)
 	for (uint32_t i = 0; i < w->n_devices; i++) {
 		const struct device_desc *d = &w->device[i];
 
-		fprintf(out, PAD "  d%u: {latency: %s, slots: %u", i,
+		fprintf(out, PAD "  %s: {latency: %s, slots: %u", NAME(device, i, name),
 			amount(&d->latency, SC_Q_DURATION, a), d->slots);
 		if (d->rate)
 			fprintf(out, ", rate: %s", plain(SC_Q_BANDWIDTH, d->rate, b));
-		fprintf(out, "} # %s\n", d->name);
+		fputs("}\n", out);
 	}
+}
+
+static void print_pools(FILE *out, const struct workload *w)
+{
+	char name[96], program[96], cls[96];
+
 	if (w->n_pools)
 		fputs(PAD "pools:\n", out);
 	for (uint32_t i = 0; i < w->n_pools; i++) {
@@ -139,9 +171,9 @@ static void print_channels(FILE *out, const struct workload *w)
 
 		fprintf(out,
 			PAD
-			"  j%u: {jobs: %u, directories: %u, tokens: %u, program: p%u, class: c%u}"
-			" # %s\n",
-			i, p->jobs, p->directories, p->tokens, p->program, p->cls, p->name);
+			"  %s: {jobs: %u, directories: %u, tokens: %u, program: %s, class: %s}\n",
+			NAME(pool, i, name), p->jobs, p->directories, p->tokens,
+			NAME(program, p->program, program), NAME(cls, p->cls, cls));
 	}
 }
 
@@ -156,30 +188,44 @@ static void print_typed(FILE *out, const struct op *op)
 /* Ops that name an object. */
 static bool print_named(FILE *out, const struct workload *w, const struct op *op)
 {
-	static const struct {
-		enum op_kind kind;
-		const char *name;
-		char prefix;
-	} named[] = {{OP_LOCK, "lock", 'l'},	   {OP_LOCK_SHARED, "lock_shared", 'l'},
-		     {OP_UNLOCK, "unlock", 'l'},   {OP_WAIT, "wait", 's'},
-		     {OP_BARRIER, "barrier", 'w'}, {OP_FORK, "fork", 'j'},
-		     {OP_JOIN, "join", 'j'}};
+	char name[96];
 
-	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
-		if (named[i].kind == op->kind) {
-			fprintf(out, "%s: %c%d", named[i].name, named[i].prefix, op->arg);
-			return true;
-		}
-	}
-	if (op->kind != OP_SEND && op->kind != OP_RECV)
+	switch (op->kind) {
+	case OP_LOCK:
+		fprintf(out, "lock: %s", NAME(lock, op->arg, name));
+		return true;
+	case OP_LOCK_SHARED:
+		fprintf(out, "lock_shared: %s", NAME(lock, op->arg, name));
+		return true;
+	case OP_UNLOCK:
+		fprintf(out, "unlock: %s", NAME(lock, op->arg, name));
+		return true;
+	case OP_WAIT:
+		fprintf(out, "wait: %s", NAME(semaphore, op->arg, name));
+		return true;
+	case OP_BARRIER:
+		fprintf(out, "barrier: %s", NAME(barrier, op->arg, name));
+		return true;
+	case OP_SEND:
+		fprintf(out, "send: %s", NAME(channel, op->arg, name));
+		return true;
+	case OP_RECV:
+		fprintf(out, "recv: %s", NAME(channel, op->arg, name));
+		return true;
+	case OP_FORK:
+		fprintf(out, "fork: %s", NAME(pool, op->arg, name));
+		return true;
+	case OP_JOIN:
+		fprintf(out, "join: %s", NAME(pool, op->arg, name));
+		return true;
+	default:
 		return false;
-	fprintf(out, "%s: %s", op->kind == OP_SEND ? "send" : "recv", w->channel[op->arg].name);
-	return true;
+	}
 }
 
 static void print_op(FILE *out, const struct workload *w, const struct op *op)
 {
-	char a[128];
+	char a[128], name[96];
 
 	if (print_named(out, w, op))
 		return;
@@ -187,18 +233,18 @@ static void print_op(FILE *out, const struct workload *w, const struct op *op)
 	case OP_COMPUTE:
 		fprintf(out, "compute: {work: %s", amount(&op->amount, SC_Q_DURATION, a));
 		if (op->arg >= 0)
-			fprintf(out, ", background: b%d", op->arg);
+			fprintf(out, ", background: %s", NAME(background, op->arg, name));
 		fputc('}', out);
 		break;
 	case OP_SLEEP:
 		fprintf(out, "sleep: %s", amount(&op->amount, SC_Q_DURATION, a));
 		break;
 	case OP_IO:
-		fprintf(out, "io: {device: d%d, bytes: %s}", op->arg,
+		fprintf(out, "io: {device: %s, bytes: %s}", NAME(device, op->arg, name),
 			amount(&op->amount, SC_Q_SIZE, a));
 		break;
 	case OP_SIGNAL:
-		fprintf(out, "signal: {semaphore: s%d, count: %s}", op->arg,
+		fprintf(out, "signal: {semaphore: %s, count: %s}", NAME(semaphore, op->arg, name),
 			amount(&op->amount, SC_Q_COUNT, a));
 		break;
 	case OP_DRAW:
@@ -274,23 +320,25 @@ static void print_ops(FILE *out, const struct workload *w, const struct program 
 static void print_tasks(FILE *out, const struct workload *w)
 {
 	static const char *const places[] = {"any", "each", "one"};
-	char a[128];
+	char a[128], name[96], program[96], cls[96];
 
 	fprintf(out, PAD "tasks:%s\n", w->n_groups ? "" : " {}");
 	for (uint32_t i = 0; i < w->n_groups; i++) {
 		const struct task_group *g = &w->group[i];
 
-		fprintf(out, PAD "  t%u: {program: p%u, class: c%u, count: %u, place: %s", i,
-			g->program, g->cls, g->count, places[g->placement]);
+		fprintf(out, PAD "  %s: {program: %s, class: %s, count: %u, place: %s",
+			NAME(group, i, name), NAME(program, g->program, program),
+			NAME(cls, g->cls, cls), g->count, places[g->placement]);
 		if (g->placement != PLACE_ANY)
 			fprintf(out, ", vcpu: %u", g->vcpu);
-		fprintf(out, ", start: %s} # %s\n", amount(&g->start, SC_Q_DURATION, a), g->name);
+		fprintf(out, ", start: %s}\n", amount(&g->start, SC_Q_DURATION, a));
 	}
 }
 
 void sc_workload_print(FILE *out, const struct workload *w)
 {
 	static const char *const metrics[] = {"none", "elapsed", "rate"};
+	char name[96];
 
 	assert(out && w);
 	fprintf(out, PAD "name: \"%s\"\n", w->name);
@@ -298,10 +346,11 @@ void sc_workload_print(FILE *out, const struct workload *w)
 	print_backgrounds(out, w);
 	print_locks(out, w);
 	print_channels(out, w);
+	print_pools(out, w);
 	fprintf(out, PAD "programs:%s\n", w->n_programs ? "" : " {}");
 	for (uint32_t i = 0; i < w->n_programs; i++) {
-		fprintf(out, PAD "  p%u:%s # %s\n", i, w->program[i].n_ops ? "" : " []",
-			w->program[i].name);
+		fprintf(out, PAD "  %s:%s\n", NAME(program, i, name),
+			w->program[i].n_ops ? "" : " []");
 		print_ops(out, w, &w->program[i]);
 	}
 	print_tasks(out, w);

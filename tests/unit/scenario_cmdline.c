@@ -106,7 +106,7 @@ static void booleans_have_the_words_of_xen(void **state)
 	assert_true(xen("smt=off smt")->smt); /* the later word wins */
 	assert_true(xen("dom0_vcpus_pin")->dom0_vcpus_pin);
 	assert_int_equal(xen("nosmp")->maxcpus, 1);
-	refused("smt=maybe", "x.yaml:1:31: error: smt: found 'maybe', expected a boolean");
+	refused("smt=maybe", "x.yaml:1:30: error: smt: found 'maybe', expected a boolean");
 	refused("no-smt=1", "smt");
 }
 
@@ -129,9 +129,9 @@ static void what_xen_corrects_is_corrected_with_a_warning(void **state)
 static void unknown_text_is_an_error_with_its_place(void **state)
 {
 	(void)state;
-	refused("sched=credti2", "x.yaml:1:31: error: sched: found 'credti2', expected credit2");
+	refused("sched=credti2", "x.yaml:1:30: error: sched: found 'credti2', expected credit2");
 	refused("smt=1 credit2_runqueue=thread",
-		"x.yaml:1:37: error: credit2_runqueue: found 'thread', expected cpu, core, socket");
+		"x.yaml:1:36: error: credit2_runqueue: found 'thread', expected cpu, core, socket");
 	refused("sched_ratelimit_us=1ms", "found '1ms', expected a whole number");
 	refused("sched_ratelimit_us=-1", "found '-1', expected a whole number");
 	refused("sched_ratelimit_us", "sched_ratelimit_us has no value");
