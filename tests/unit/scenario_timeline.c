@@ -1,0 +1,225 @@
+/*
+ * The timeline: operator commands as xl takes them (core-scheduling section 7.1).
+ */
+#include "scenario_text.h"
+
+static struct scenario_file *loaded;
+
+#define BASE                                          \
+	HOST "vms:\n"                                 \
+	     "  - {name: a, vcpus: 2, maxvcpus: 4}\n" \
+	     "  - {name: n, count: 3}\n"              \
+	     "run: {warmup: 1s, duration: 9s}\n"
+
+static const struct sc_event *event(const char *entry)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text), BASE "timeline:\n  - {%s}\n", entry);
+	scenario_file_free(loaded);
+	loaded = load(text);
+	assert_int_equal(loaded->variant[0].n_events, 1);
+	return &loaded->variant[0].event[0];
+}
+
+static const struct sc_op *op(const char *command)
+{
+	char entry[512];
+	const struct sc_event *e;
+
+	snprintf(entry, sizeof(entry), "at: 2s, do: \"%s\"", command);
+	e = event(entry);
+	assert_int_equal(e->n_ops, 1);
+	return e->op;
+}
+
+static void refused(const char *command, const char *message)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text), BASE "timeline:\n  - {at: 2s, do: \"%s\"}\n", command);
+	refuse(text, message);
+}
+
+static const char *mask(const struct hv_mask *m)
+{
+	static char text[256];
+
+	return sc_mask_format(m, text, sizeof(text));
+}
+
+static void weight_and_cap_are_set(void **state)
+{
+	const struct sc_op *o = op("sched-credit2 -d a -w 512 -c 50");
+
+	(void)state;
+	assert_int_equal(o->kind, SC_OP_SCHED_DOM);
+	assert_string_equal(loaded->variant[0].vm[o->vm].name, "a");
+	assert_int_equal(o->n_vms, 1);
+	assert_true(o->set_weight && o->set_cap);
+	assert_int_equal(o->weight, 512);
+	assert_int_equal(o->cap, 50);
+	o = op("sched-credit2 -c 0 -d Domain-0");
+	assert_true(loaded->variant[0].vm[o->vm].dom0);
+	assert_true(!o->set_weight && o->set_cap);
+	o = op("xl sched-credit2 --domain a --weight 1");
+	assert_int_equal(o->weight, 1);
+	o = op("sched-credit2 -d a -c 400"); /* 100 for each of the maxvcpus */
+	assert_int_equal(o->cap, 400);
+	refused("sched-credit2 -d a -w 0",
+		"x.yaml:7:41: error: weight: found '0', expected 1..65535");
+	refused("sched-credit2 -d a -w 65536", "expected 1..65535");
+	refused("sched-credit2 -d a -c 401", "cap: found '401', expected 0..400");
+	refused("sched-credit2 -d a", "expected '-w WEIGHT' or '-c CAP'");
+	refused("sched-credit2 -w 3", "expected '-d DOM' or '-s'");
+	refused("sched-credit2 -d a -w", "option '-w' has no value");
+	refused("sched-credit2 -d a -w 1 -w 2", "option '-w' is repeated");
+	refused("sched-credit2 -d a -q 1", "unknown option '-q'");
+}
+
+static void the_rate_limit_is_a_pool_parameter(void **state)
+{
+	const struct sc_op *o = op("sched-credit2 -s -r 5000");
+
+	(void)state;
+	assert_int_equal(o->kind, SC_OP_SCHED_POOL);
+	assert_int_equal(o->ratelimit_us, 5000);
+	assert_int_equal(op("sched-credit2 -s -r 0")->ratelimit_us, 0);
+	assert_int_equal(op("sched-credit2 -s -r 100")->ratelimit_us, 100);
+	refused("sched-credit2 -r 5000", "'-r' needs '-s'");
+	refused("sched-credit2 -s -r 99", "found '99', expected 0 or 100..500000");
+	refused("sched-credit2 -s -r 500001", "expected 0..500000");
+	refused("sched-credit2 -s -d a -w 3", "'-s' does not go with");
+	refused("sched-credit2 -s", "expected 'sched-credit2 -s -r US'");
+}
+
+static void a_command_for_another_scheduler_is_refused(void **state)
+{
+	(void)state;
+	refuse("host: {preset: H0, cmdline: sched=null}\nvms: [{name: a}]\n"
+	       "timeline: [{at: 1s, do: sched-credit2 -d a -w 3}]\n",
+	       "the scheduler is not credit2");
+}
+
+static void pinning_takes_hard_and_soft_lists(void **state)
+{
+	const struct sc_op *o = op("vcpu-pin a 1 0-3,^1 node:1");
+
+	(void)state;
+	assert_int_equal(o->kind, SC_OP_VCPU_PIN);
+	assert_int_equal(o->vcpu, 1);
+	assert_true(o->set_hard && o->set_soft);
+	assert_string_equal(mask(&o->hard), "0,2-3");
+	assert_string_equal(mask(&o->soft), "8-15");
+	o = op("vcpu-pin a all - 5");
+	assert_int_equal(o->vcpu, -1);
+	assert_true(!o->set_hard && o->set_soft);
+	o = op("vcpu-pin a 3 all"); /* an offline vCPU may be pinned too */
+	assert_string_equal(mask(&o->hard), "0-15");
+	refused("vcpu-pin a 4 1", "vCPU: found '4', expected 0..3");
+	refused("vcpu-pin a 0 16",
+		"x.yaml:7:32: error: pCPU 16 is not in the topology, expected pCPUs out of 0-15");
+	refused("vcpu-pin a 0 -", "neither hard nor soft affinity");
+	refused("vcpu-pin a 0", "expected 'vcpu-pin DOM VCPU|all HARD [SOFT]'");
+	refused("vcpu-pin a 0 1 2 3", "expected 'vcpu-pin");
+	refuse("host: {preset: H0, cmdline: smt=0}\nvms: [{name: a}]\n"
+	       "timeline: [{at: 1s, do: vcpu-pin a all 3}]\n",
+	       "none of these pCPUs is online");
+}
+
+static void groups_are_commanded_as_a_whole(void **state)
+{
+	const struct sc_op *o = op("pause n");
+
+	(void)state;
+	assert_int_equal(o->kind, SC_OP_PAUSE);
+	assert_int_equal(o->n_vms, 3);
+	assert_string_equal(loaded->variant[0].vm[o->vm].name, "n1");
+	o = op("unpause n2");
+	assert_int_equal(o->kind, SC_OP_UNPAUSE);
+	assert_int_equal(o->n_vms, 1);
+	assert_string_equal(loaded->variant[0].vm[o->vm].name, "n2");
+	assert_int_equal(op("destroy a")->kind, SC_OP_DESTROY);
+	refused("pause m", "x.yaml:7:25: error: no VM is named 'm'");
+	refused("pause", "expected 'pause DOM'");
+	refused("destroy dom0", "domain 0 cannot be destroyed");
+}
+
+static void other_commands(void **state)
+{
+	const struct sc_op *o = op("vcpu-set a 3");
+
+	(void)state;
+	assert_int_equal(o->kind, SC_OP_VCPU_SET);
+	assert_int_equal(o->vcpus, 3);
+	refused("vcpu-set a 0", "found '0', expected 1..4");
+	refused("vcpu-set a 5", "found '5', expected 1..4");
+	o = op("overrun dom0 1 1300ms");
+	assert_int_equal(o->kind, SC_OP_OVERRUN);
+	assert_int_equal(o->vcpu, 1);
+	assert_int_equal(o->time, 1300000000);
+	refused("overrun dom0 1 1300", "expected a duration");
+	refused("overrun dom0 99 1ms", "vCPU: found '99'");
+	refused("pasue a", "unknown command 'pasue'; did you mean 'pause'?");
+	refused("reboot a", "unknown command 'reboot', expected sched-credit2");
+	refused("", "error");
+}
+
+static void an_entry_may_repeat(void **state)
+{
+	const struct sc_event *e =
+		event("at: 2s, every: 2ms, times: 1000, do: [pause a, unpause a]");
+
+	(void)state;
+	assert_int_equal(e->at, 2000000000);
+	assert_int_equal(e->every, 2000000);
+	assert_int_equal(e->count, 1000);
+	assert_int_equal(e->n_ops, 2);
+	e = event("at: 2s, every: 1s, until: 5s, do: pause a"); /* 2, 3, 4, 5 s */
+	assert_int_equal(e->count, 4);
+	e = event("at: 2s, every: 1s, do: pause a"); /* to the end at 10 s */
+	assert_int_equal(e->count, 9);
+	e = event("at: 2s, do: pause a");
+	assert_int_equal(e->count, 1);
+	assert_int_equal(e->every, 0);
+}
+
+static void wrong_entries_are_refused(void **state)
+{
+	(void)state;
+	refuse(BASE "timeline:\n  - {do: pause a}\n", "x.yaml:7:6: error: 'at' is missing");
+	refuse(BASE "timeline:\n  - {at: 2s}\n", "'do' is missing in a timeline entry");
+	refuse(BASE "timeline:\n  - {at: 2, do: pause a}\n", "at: '2' has no unit");
+	refuse(BASE "timeline:\n  - {at: 2s, do: []}\n", "do: the list is empty");
+	refuse(BASE "timeline:\n  - {at: 2s, times: 3, do: pause a}\n", "need 'every'");
+	refuse(BASE "timeline:\n  - {at: 2s, every: 1s, times: 3, until: 5s, do: pause a}\n",
+	       "'until' does not go with 'times'");
+	refuse(BASE "timeline:\n  - {at: 2s, every: 1s, until: 1s, do: pause a}\n",
+	       "until: 1s is out of range");
+	refuse(BASE "timeline:\n  - {at: 2s, whne: 1s, do: pause a}\n", "unknown key 'whne'");
+	warn(BASE "timeline:\n  - {at: 11s, do: pause a}\n", "after the end of the run");
+}
+
+static int end(void **state)
+{
+	(void)state;
+	scenario_file_free(loaded);
+	free(messages);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(weight_and_cap_are_set),
+		cmocka_unit_test(the_rate_limit_is_a_pool_parameter),
+		cmocka_unit_test(a_command_for_another_scheduler_is_refused),
+		cmocka_unit_test(pinning_takes_hard_and_soft_lists),
+		cmocka_unit_test(groups_are_commanded_as_a_whole),
+		cmocka_unit_test(other_commands),
+		cmocka_unit_test(an_entry_may_repeat),
+		cmocka_unit_test(wrong_entries_are_refused),
+	};
+
+	return cmocka_run_group_tests_name("scenario_timeline", tests, NULL, end);
+}
