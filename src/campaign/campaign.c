@@ -279,5 +279,7 @@ int campaign_value(void *ctx, unsigned variant, unsigned seed, const struct sc_r
 	const struct campaign *c = ctx;
 	const struct lab_result *r = campaign_result(c, variant, seed);
 
-	return r ? lab_value(variant_of(c, variant), r, ref, vm, value) : -ENODATA;
+	if (!r || r->status == LAB_FAILED)
+		return -ENODATA;
+	return lab_value(variant_of(c, variant), r, ref, vm, value);
 }

@@ -84,7 +84,7 @@ static int print_json(FILE *out, const void *e)
 	return experiment_json(out, e);
 }
 
-static int print(const struct arguments *a, const char *argv0, const struct experiment *e)
+static int print(struct arguments *a, const char *argv0, const struct experiment *e)
 {
 	int code = EXIT_HELD;
 
@@ -100,7 +100,7 @@ static int print(const struct arguments *a, const char *argv0, const struct expe
 static int run(struct arguments *a, const char *argv0, struct experiment *e)
 {
 	struct campaign campaign;
-	int code, closed, ret;
+	int code, ret;
 
 	session_start(&a->session, a->quiet);
 	ret = campaign_run(e->file, &a->session.campaign, &campaign);
@@ -122,9 +122,8 @@ static int run(struct arguments *a, const char *argv0, struct experiment *e)
 		code = EXIT_INTERRUPTED;
 	else if (code == EXIT_HELD && !experiment_reproduced(e))
 		code = EXIT_MISSED;
-	closed = session_close_stdout(argv0);
 	campaign_free(&campaign);
-	return closed == EXIT_HELD ? code : closed;
+	return session_close_stdout(argv0, code);
 }
 
 int cmd_experiment(int argc, char **argv)
@@ -151,7 +150,7 @@ int cmd_experiment(int argc, char **argv)
 		printf("Published experiments:\n");
 		list(stdout);
 		session_free(&a.session);
-		return session_close_stdout(argv[0]);
+		return session_close_stdout(argv[0], EXIT_HELD);
 	}
 	ret = experiment_load(a.name, a.session.set, a.session.n_sets, &diag, &e);
 	if (ret == -ENOENT) {
@@ -165,7 +164,9 @@ int cmd_experiment(int argc, char **argv)
 		return ret == -HV_ENOMEM || ret == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE;
 	}
 	session_override_seeds(&a.session, e.file);
-	code = run(&a, argv[0], &e);
+	code = session_open_json(&a.session, argv[0]);
+	if (code == EXIT_HELD)
+		code = run(&a, argv[0], &e);
 	experiment_free(&e);
 	session_free(&a.session);
 	return code;

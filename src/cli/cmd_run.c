@@ -131,7 +131,7 @@ static int print_json(FILE *out, const void *report)
 	return report_json(out, report);
 }
 
-static int print(const struct arguments *a, const char *argv0, const struct report *r)
+static int print(struct arguments *a, const char *argv0, const struct report *r)
 {
 	int code = EXIT_HELD, ret = 0;
 
@@ -154,7 +154,7 @@ static int run_file(struct arguments *a, const char *argv0, const struct scenari
 {
 	struct campaign campaign;
 	struct report report;
-	int code, closed, ret;
+	int code, ret;
 
 	session_start(&a->session, a->quiet);
 	ret = campaign_run(f, &a->session.campaign, &campaign);
@@ -172,10 +172,9 @@ static int run_file(struct arguments *a, const char *argv0, const struct scenari
 	code = print(a, argv0, &report);
 	if (code == EXIT_HELD)
 		code = session_exit_code(report_verdict(&report));
-	closed = session_close_stdout(argv0);
 	campaign_report_free(&report);
 	campaign_free(&campaign);
-	return closed == EXIT_HELD ? code : closed;
+	return session_close_stdout(argv0, code);
 }
 
 int cmd_run(int argc, char **argv)
@@ -209,6 +208,8 @@ int cmd_run(int argc, char **argv)
 	session_override_seeds(&a.session, file);
 	if (code == EXIT_HELD)
 		code = check_log(&a, argv[0], file);
+	if (code == EXIT_HELD)
+		code = session_open_json(&a.session, argv[0]);
 	if (code == EXIT_HELD) {
 		if (a.show_config)
 			show_config(&a, file);

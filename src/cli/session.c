@@ -40,6 +40,9 @@ void session_free(struct session *s)
 	free(s->text);
 	s->set = NULL;
 	s->text = NULL;
+	if (s->json_path && s->json_out)
+		fclose(s->json_out); /* nothing was written: the error is told already */
+	s->json_out = NULL;
 	s->n_sets = 0;
 }
 
@@ -141,24 +144,30 @@ static const struct argp_option options[] = {
 
 const struct argp session_argp = {.options = options, .parser = parse};
 
-int session_write_json(const struct session *s, const char *argv0, session_print print,
-		       const void *what)
+int session_open_json(struct session *s, const char *argv0)
+{
+	if (!s->json)
+		return EXIT_HELD;
+	s->json_out = s->json_path ? fopen(s->json_path, "w") : stdout;
+	if (s->json_out)
+		return EXIT_HELD;
+	fprintf(stderr, "%s: cannot write %s: %s\n", argv0, s->json_path, strerror(errno));
+	return EXIT_INTERNAL;
+}
+
+int session_write_json(struct session *s, const char *argv0, session_print print, const void *what)
 {
 	const char *name = s->json_path ? s->json_path : "standard output";
-	FILE *out = s->json_path ? fopen(s->json_path, "w") : stdout;
 	int ret;
 
-	assert(s->json);
-	if (!out) {
-		fprintf(stderr, "%s: cannot write %s: %s\n", argv0, name, strerror(errno));
-		return EXIT_INTERNAL;
-	}
+	assert(s->json && s->json_out);
 	errno = 0;
-	ret = print(out, what);
-	if (fflush(out) != 0 || ferror(out))
-		ret = -EIO;
-	if (s->json_path && fclose(out) != 0)
-		ret = -EIO;
+	ret = print(s->json_out, what);
+	if (fflush(s->json_out) != 0 || ferror(s->json_out))
+		ret = ret == -HV_ENOMEM ? ret : -EIO;
+	if (s->json_path && fclose(s->json_out) != 0)
+		ret = ret == -HV_ENOMEM ? ret : -EIO;
+	s->json_out = NULL;
 	if (ret == 0)
 		return EXIT_HELD;
 	fprintf(stderr, "%s: cannot write %s: %s\n", argv0, name,
@@ -166,11 +175,11 @@ int session_write_json(const struct session *s, const char *argv0, session_print
 	return EXIT_INTERNAL;
 }
 
-int session_close_stdout(const char *argv0)
+int session_close_stdout(const char *argv0, int code)
 {
 	errno = 0;
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return EXIT_HELD;
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || code == EXIT_INTERNAL)
+		return code;
 	fprintf(stderr, "%s: cannot write standard output: %s\n", argv0,
 		strerror(errno ? errno : EIO));
 	return EXIT_INTERNAL;

@@ -23,6 +23,7 @@ struct session {
 	unsigned n_sets;
 	bool json;
 	const char *json_path; /* NULL = standard output */
+	FILE *json_out;
 };
 
 /* The shared options, a child of the command's argp that has the session as its input. */
@@ -37,15 +38,19 @@ void session_override_seeds(const struct session *s, struct scenario_file *f);
 uint64_t session_number(struct argp_state *state, const char *option, const char *text,
 			uint64_t min, uint64_t max);
 
+/* Open the JSON file before anything is run. EXIT_HELD, or EXIT_INTERNAL after a message. */
+int session_open_json(struct session *s, const char *argv0);
 /*
  * Write through `print` into the JSON file of the session. EXIT_HELD or EXIT_INTERNAL after a
  * message (named after argv0).
  */
 typedef int (*session_print)(FILE *out, const void *what);
-int session_write_json(const struct session *s, const char *argv0, session_print print,
-		       const void *what);
-/* Everything printed has reached its file: EXIT_HELD, or EXIT_INTERNAL after a message. */
-int session_close_stdout(const char *argv0);
+int session_write_json(struct session *s, const char *argv0, session_print print, const void *what);
+/*
+ * The exit code at the end: `code`, or EXIT_INTERNAL after a message when what was printed has not
+ * reached its file.
+ */
+int session_close_stdout(const char *argv0, int code);
 /* The exit code of a report. */
 int session_exit_code(enum report_verdict verdict);
 

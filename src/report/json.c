@@ -34,7 +34,7 @@ static json_t *figure(const struct report_variant *v, report_get get, unsigned f
 
 	for (unsigned i = 0; i < v->n_runs; i++) {
 		double value;
-		bool has = v->run[i]->vm && get(v, v->run[i], first, n, &value);
+		bool has = report_measured(v->run[i]) && get(v, v->run[i], first, n, &value);
 
 		json_array_append_new(seeds, has ? json_real(value) : json_null());
 	}

@@ -21,6 +21,11 @@ void report_range_add(struct report_range *range, double value)
 	range->mean += (value - range->mean) / ++range->n;
 }
 
+bool report_measured(const struct lab_result *r)
+{
+	return r->status != LAB_FAILED;
+}
+
 struct report_range report_range(const struct report_variant *v, report_get get, unsigned first_vm,
 				 unsigned n_vms)
 {
@@ -30,7 +35,7 @@ struct report_range report_range(const struct report_variant *v, report_get get,
 	for (unsigned i = 0; i < v->n_runs; i++) {
 		double value;
 
-		if (v->run[i]->vm && get(v, v->run[i], first_vm, n_vms, &value))
+		if (report_measured(v->run[i]) && get(v, v->run[i], first_vm, n_vms, &value))
 			report_range_add(&range, value);
 	}
 	return range;

@@ -12,8 +12,7 @@
 
 struct report_variant {
 	const struct scenario *scenario;
-	/* [n_runs], none NULL, by ascending seed. A failed run may hold no more than its message
-	 * (vm is NULL); it has no values. */
+	/* [n_runs], none NULL, by ascending seed. A failed run holds no more than its message. */
 	const struct lab_result **run;
 	unsigned n_runs;
 };
@@ -42,6 +41,9 @@ struct report_range {
 	unsigned n;
 	double mean, min, max;
 };
+
+/* Did this run measure anything? A failed one did not. */
+bool report_measured(const struct lab_result *r);
 
 /* The value of one run, false when that run has none. Bound to a VM group or to the whole run. */
 typedef bool (*report_get)(const struct report_variant *v, const struct lab_result *r,
