@@ -130,8 +130,31 @@ static inline unsigned hv_resource_pcpu(const struct hv_resource *r, unsigned k)
 
 /* ---- runstate.c */
 void hv_runstate_init(struct hv_vcpu *v, enum hv_runstate_kind state, hv_time now);
-/* Locked. No effect when the state is the same. */
-void hv_runstate_change(struct hv_vcpu *v, enum hv_runstate_kind state, hv_time now);
+
+/*
+ * Change the state; locked. The time in the old one is added exactly when the entry time moves: a
+ * stale clock sample moves neither. An idle vCPU may carry the pointer of the guest unit that it
+ * fills in for, so it never touches a unit's counters.
+ */
+static inline void hv_runstate_change(struct hv_vcpu *v, enum hv_runstate_kind state, hv_time now)
+{
+	struct hv_runstate *rs = &v->runstate;
+	enum hv_runstate_kind old = rs->state;
+	struct hv_unit *u = v->unit;
+
+	if (!v->idle) {
+		u->runstate_count[old]--;
+		u->runstate_count[state]++;
+	}
+	if (now > rs->since) {
+		rs->time[old] += now - rs->since;
+		rs->since = now;
+	}
+	rs->state = state;
+	if (hv_tracing(u->sys))
+		hv_trace_runstate(v, old);
+}
+
 /* Locked. Bring the state of a vCPU that is not running in line with its flags. */
 void hv_runstate_settle(struct hv_vcpu *v);
 

@@ -93,7 +93,7 @@ void hv_migrate_finish(struct hv_unit *u)
 	struct hv_resource *target;
 	struct hv_sched *s;
 
-	if (u->is_running || !all_migrating(u))
+	if (!(u->vcpu->pause_flags & HV_PF_MIGRATING) || u->is_running || !all_migrating(u))
 		return;
 	target = pick_and_lock(u, &old_lock, &new_lock);
 	if (u->is_running || !all_migrating(u)) {

@@ -19,34 +19,11 @@ void hv_runstate_init(struct hv_vcpu *v, enum hv_runstate_kind state, hv_time no
 	v->unit->runstate_count[state]++;
 }
 
-void hv_runstate_change(struct hv_vcpu *v, enum hv_runstate_kind state, hv_time now)
-{
-	struct hv_runstate *rs = &v->runstate;
-	struct hv_unit *u = v->unit;
-	enum hv_runstate_kind old = rs->state;
-
-	if (old == state)
-		return;
-	HV_ASSERT(u->sys, hv_lock_held(u->res->lock));
-	if (!v->idle) {
-		/* An idle vCPU may carry the pointer of the guest unit that it fills in for. */
-		HV_ASSERT(u->sys, u->runstate_count[old] > 0);
-		u->runstate_count[old]--;
-		u->runstate_count[state]++;
-	}
-	if (now > rs->since) {
-		rs->time[old] += now - rs->since;
-		rs->since = now;
-	}
-	rs->state = state;
-	if (hv_tracing(u->sys))
-		hv_trace_runstate(v, old);
-}
-
 void hv_runstate_settle(struct hv_vcpu *v)
 {
 	enum hv_runstate_kind state;
 
+	HV_ASSERT(v->unit->sys, hv_lock_held(v->unit->res->lock));
 	if (v->runstate.state == HV_RUNNING)
 		return;
 	state = hv_vcpu_rest_state(v);

@@ -13,36 +13,44 @@
  */
 #include "engine/engine.h"
 
+/* Fix what the vCPU will do if its unit is chosen; true when it will run. */
+static inline bool fix_new_state(struct hv_vcpu *v)
+{
+	bool runnable = hv_vcpu_runnable(v);
+
+	v->new_state = runnable ? HV_RUNNING : hv_vcpu_rest_state(v);
+	return runnable;
+}
+
 bool hv_unit_runnable_state(struct hv_unit *u)
 {
-	bool any = false;
+	bool any;
 
 	if (u->idle)
 		return true;
-	for (unsigned k = 0; k < u->nr_vcpus; k++) {
-		struct hv_vcpu *v = hv_unit_member(u, k);
-		enum hv_runstate_kind state = hv_vcpu_rest_state(v);
-
-		v->new_state = state == HV_RUNNABLE ? HV_RUNNING : state;
-		any |= state == HV_RUNNABLE;
-	}
+	any = fix_new_state(u->vcpu);
+	for (unsigned k = 1; k < u->nr_vcpus; k++)
+		any |= fix_new_state(hv_unit_member(u, k));
 	return any;
 }
 
-/* Idle-context work is wanted on some member: the idle unit must be chosen. */
+/* Idle-context work is wanted on this pCPU. */
+static inline bool pcpu_wants_work(struct hv_pcpu *p)
+{
+	if (p->work & HV_WORK_ENQUEUED)
+		p->work |= HV_WORK_SCHEDULED;
+	else
+		p->work = 0;
+	return p->work != 0;
+}
+
+/* On any member: the idle unit must be chosen. */
 static bool work_wanted(struct hv_sys *sys, const struct hv_resource *r)
 {
-	bool any = false;
+	bool any = pcpu_wants_work(&sys->pcpus[r->master]);
 
-	for (unsigned k = 0; k < r->g; k++) {
-		struct hv_pcpu *p = &sys->pcpus[hv_resource_pcpu(r, k)];
-
-		if (p->work & HV_WORK_ENQUEUED)
-			p->work |= HV_WORK_SCHEDULED;
-		else
-			p->work = 0;
-		any |= p->work != 0;
-	}
+	for (unsigned k = 1; k < r->g; k++)
+		any |= pcpu_wants_work(&sys->pcpus[hv_resource_pcpu(r, k)]);
 	return any;
 }
 
@@ -61,42 +69,46 @@ void hv_work(struct hv_sys *sys, unsigned pcpu, bool pending)
 	sys->host.poke(sys->ctx, pcpu, HV_EVENT_SCHEDULE);
 }
 
-/* The vCPU that the k-th pCPU of a resource runs when the unit is current there. */
-static struct hv_vcpu *vcpu_to_run(const struct hv_pcpu *p, const struct hv_unit *u, unsigned k)
+/* The vCPU that a pCPU runs when the unit is current; v is the member that belongs there, if any. */
+static inline struct hv_vcpu *vcpu_to_run(const struct hv_pcpu *p, const struct hv_unit *u,
+					  struct hv_vcpu *v)
 {
-	struct hv_vcpu *v;
-
-	if (u->idle)
-		return p->idle;
-	v = hv_unit_member(u, k);
-	return v && v->new_state == HV_RUNNING ? v : p->idle;
+	return !u->idle && v && v->new_state == HV_RUNNING ? v : p->idle;
 }
 
-/* Runstates and loaded vCPUs of all members follow the decision. */
+/* Runstates and the loaded vCPU of a pCPU follow the decision. */
+static inline void switch_member(struct hv_pcpu *p, struct hv_unit *next, struct hv_vcpu *member,
+				 hv_time now)
+{
+	struct hv_vcpu *vp = p->loaded;
+	struct hv_vcpu *vn = vcpu_to_run(p, next, member);
+
+	if (vp != vn) {
+		if (vp->idle) {
+			hv_runstate_change(vp, HV_RUNNABLE, now);
+		} else {
+			vp->new_state = hv_vcpu_rest_state(vp);
+			hv_runstate_change(vp, vp->new_state, now);
+		}
+		HV_ASSERT(next->sys, !vn->is_running);
+		vn->is_running = true;
+		p->from = vp;
+		p->loaded = vn;
+	}
+	if (vn->idle)
+		vn->unit = next;
+	if (vp != vn)
+		hv_runstate_change(vn, HV_RUNNING, now);
+}
+
 static void switch_members(struct hv_resource *r, struct hv_unit *next, hv_time now)
 {
 	struct hv_sys *sys = r->sys;
 
-	for (unsigned k = 0; k < r->g; k++) {
-		struct hv_pcpu *p = &sys->pcpus[hv_resource_pcpu(r, k)];
-		struct hv_vcpu *vp = p->loaded;
-		struct hv_vcpu *vn = vcpu_to_run(p, next, k);
-
-		if (vp != vn) {
-			hv_runstate_change(vp, vp->idle ? HV_RUNNABLE : hv_vcpu_rest_state(vp),
-					   now);
-			if (!vp->idle)
-				vp->new_state = vp->runstate.state;
-			HV_ASSERT(sys, !vn->is_running);
-			vn->is_running = true;
-			p->from = vp;
-			p->loaded = vn;
-		}
-		if (vn->idle)
-			vn->unit = next;
-		if (vp != vn)
-			hv_runstate_change(vn, HV_RUNNING, now);
-	}
+	switch_member(&sys->pcpus[r->master], next, next->vcpu, now);
+	for (unsigned k = 1; k < r->g; k++)
+		switch_member(&sys->pcpus[hv_resource_pcpu(r, k)], next, hv_unit_member(next, k),
+			      now);
 }
 
 /* Counters of the idle unit are set wholesale. */
@@ -109,27 +121,31 @@ static void count_idle(struct hv_unit *idle, uint32_t g, bool current)
 /* An old decision is no reason to run: new_state must be fixed anew for a unit that stays. */
 static void forget_states(struct hv_unit *u)
 {
-	for (unsigned k = 0; !u->idle && k < u->nr_vcpus; k++)
+	if (u->idle)
+		return;
+	u->vcpu->new_state = HV_OFFLINE;
+	for (unsigned k = 1; k < u->nr_vcpus; k++)
 		hv_unit_member(u, k)->new_state = HV_OFFLINE;
 }
 
 static bool has_state_to_run(const struct hv_unit *u)
 {
-	bool any = u->idle;
+	bool any = u->idle || u->vcpu->new_state == HV_RUNNING;
 
-	for (unsigned k = 0; !any && k < u->nr_vcpus; k++)
+	for (unsigned k = 1; !any && k < u->nr_vcpus; k++)
 		any = hv_unit_member(u, k)->new_state == HV_RUNNING;
 	return any;
 }
 
 /* Decide and switch units; lock held. */
-static struct hv_unit *decide(struct hv_resource *r, hv_time now)
+static void decide(struct hv_resource *r, hv_time now)
 {
 	struct hv_sys *sys = r->sys;
 	struct hv_unit *prev = r->curr;
 	bool work = work_wanted(sys, r);
 	struct hv_unit *next;
 
+	HV_ASSERT(sys, hv_lock_held(r->lock));
 	forget_states(prev);
 	prev->next = NULL;
 	r->sched->policy->do_schedule(r->sched, r, prev, now, work);
@@ -161,7 +177,6 @@ static struct hv_unit *decide(struct hv_resource *r, hv_time now)
 	switch_members(r, next, now);
 	if (hv_tracing(sys))
 		hv_trace_decision(r, prev, next, now);
-	return next;
 }
 
 struct hv_next hv_event(struct hv_sys *sys, unsigned pcpu, unsigned events)

@@ -192,6 +192,26 @@ static void round_robin_shares_a_pcpu(void **state)
 	assert_int_equal(hv_pcpu_idle_time(f->sys, 1), 100000);
 }
 
+/* Granularity cpu must cost nothing that the pre-unit scheduler did not pay: one request a wake. */
+static void a_wake_and_a_switch_raise_one_request_and_involve_no_other_pcpu(void **state)
+{
+	struct fake *f = *state;
+	struct hv_vcpu *v = fake_domain(f, 1, 1)->vcpus[0];
+
+	hv_vcpu_up(v);
+	fake_drain(f);
+	hv_block(v, NULL, NULL);
+	fake_drain(f);
+	forget(f);
+	hv_wake(v);
+	fake_drain(f);
+	assert_ptr_equal(hv_pcpu_loaded(f->sys, 0), v);
+	assert_int_equal(f->raised[0], 1);
+	assert_int_equal(f->raised[1], 0);
+	assert_int_equal(f->passes[0], 1);
+	assert_int_equal(f->nr_timers, 0);
+}
+
 /* ---- wake and sleep (3.2) */
 
 static void wake_is_traced_before_the_policy_hears_of_it(void **state)
@@ -488,6 +508,7 @@ int main(void)
 		TEST(other_events_than_schedule_do_nothing_under_granularity_cpu),
 		TEST(a_unit_woken_while_it_is_saved_is_queued_by_its_tail),
 		TEST(round_robin_shares_a_pcpu),
+		TEST(a_wake_and_a_switch_raise_one_request_and_involve_no_other_pcpu),
 		TEST(wake_is_traced_before_the_policy_hears_of_it),
 		TEST(up_and_wake_have_an_effect_once),
 		TEST(a_blocked_vcpu_that_went_down_needs_up_and_wake_and_is_traced_once),
