@@ -37,6 +37,7 @@ void guest_params_default(struct guest_params *p)
 	*p = (struct guest_params){
 		.lock_variant = LOCK_PVTICKET,
 		.spin_limit = 273067, /* 2^15 polls of 20 cycles at 2.4 GHz */
+		.early_halt = 2133,   /* 256 polls of 20 cycles at 2.4 GHz */
 		.ple_window = 0,
 		.handover = 100,
 		.tick = 4000000,

@@ -26,12 +26,14 @@ enum lock_variant {
 	LOCK_TICKET_PLE,   /* the same; the host's pause-loop exits make it yield */
 	LOCK_PVTICKET,	   /* spins for spin_limit, then halts until kicked */
 	LOCK_PVTICKET_PLE, /* both */
+	LOCK_PVQUEUED,	   /* queued lock with stealing, Linux 4.2 and later */
 };
 
 /* The guest kernel. Times in ns. */
 struct guest_params {
 	enum lock_variant lock_variant;
 	int64_t spin_limit;	   /* PV: spinning before it halts */
+	int64_t early_halt;	   /* queued: a waiter behind a halted one halts after this long */
 	int64_t ple_window;	   /* a spin episode exits after this long; 0 = no exits */
 	int64_t handover;	   /* of a lock to a running waiter */
 	int64_t tick;		   /* of a busy vCPU */

@@ -18,7 +18,8 @@ void vcpu_segment(struct vcpu *v, int64_t work, int64_t hold)
 	v->hold_end = v->overhead + (hold < work ? hold : work);
 	v->doing = DO_COMPUTE;
 	mc_work(v->mv, MC_COMPUTE, v->curr->cls, v->segment);
-	if (v->lock == LOCK_HELD && !v->lock_explicit && (v->guest->spin.head || v->need_resched))
+	if (v->lock == LOCK_HELD && !v->lock_explicit &&
+	    (v->guest->spin.nr_waiting || v->need_resched))
 		vcpu_segment_cut(v, v->hold_end);
 }
 
@@ -237,8 +238,7 @@ static void dispatched(struct mc_vcpu *mv)
 	if (v->doing == DO_IDLE) {
 		handle_fired(v);
 		schedule(v);
-	} else if (mv->kind == MC_NONE) {
-		assert(v->doing == DO_SPIN);
+	} else if (v->doing == DO_SPIN) {
 		spin_resume(v);
 	}
 }

@@ -181,6 +181,9 @@ enum doing {
 
 enum lock_state { LOCK_NOT, LOCK_WAITING, LOCK_GRANTED, LOCK_HELD };
 
+/* Where a waiter of the queued lock is. */
+enum lock_place { LOCK_NOWHERE, LOCK_STEALER, LOCK_NODE, LOCK_HEAD };
+
 struct vcpu {
 	struct mc_vcpu *mv;
 	struct guest *guest;
@@ -201,6 +204,8 @@ struct vcpu {
 	enum lock_state lock;
 	bool lock_explicit; /* OP_LOCK: held until OP_UNLOCK */
 	bool lock_halted;
+	bool lock_kicked; /* queued: it need not be kicked again */
+	enum lock_place lock_place;
 	int64_t hold_end;  /* offset in the segment at which it is released */
 	int64_t spin_left; /* PV: before it halts */
 	struct vcpu *lock_next;
@@ -217,10 +222,14 @@ struct vcpu {
 	struct mc_rng rng_residual;
 };
 
-/* The guest's one ticket lock. The holder may have left its hold without notice: spin_inside(). */
+/* The guest's one global lock. The holder may have left its hold without notice: spin_inside(). */
 struct spin {
 	struct vcpu *holder;
-	struct vcpu *head, *tail; /* waiters in ticket order */
+	struct vcpu *head, *tail; /* waiters in order of arrival */
+	uint32_t nr_waiting;
+	/* Queued lock only. */
+	bool pending; /* the head spins, or was preempted while it did */
+	struct vcpu *steal_head, *steal_tail;
 };
 
 struct guest {
@@ -298,7 +307,13 @@ void spin_release(struct vcpu *v);
 /* v has the lock and has not passed the end of its hold. */
 bool spin_inside(const struct vcpu *v);
 void spin_work_done(struct vcpu *v); /* in DO_SPIN; v->lock is LOCK_HELD after success */
-void spin_resume(struct vcpu *v);    /* in DO_SPIN, entered without work */
+void spin_resume(struct vcpu *v);    /* in DO_SPIN, the vCPU runs again */
+
+/* --- lock_queued.c: the same for the queued variant; called by lock.c */
+bool queued_acquire(struct vcpu *v);
+void queued_release(struct vcpu *v);
+void queued_work_done(struct vcpu *v);
+void queued_resume(struct vcpu *v);
 
 /* --- mutex.c: sleeping locks */
 bool mutex_lock(struct vcpu *v, struct task *t, const struct op *op); /* false: it sleeps */

@@ -59,6 +59,8 @@ bool spin_acquire(struct vcpu *v)
 {
 	struct spin *s = &v->guest->spin;
 
+	if (v->guest->p.lock_variant == LOCK_PVQUEUED)
+		return queued_acquire(v);
 	assert(v->lock == LOCK_NOT && v->curr);
 	v->guest->r.lock_visits++;
 	if (s->holder && !s->head && !spin_inside(s->holder)) {
@@ -82,6 +84,7 @@ bool spin_acquire(struct vcpu *v)
 			vcpu_segment_cut(s->holder, s->holder->hold_end);
 	}
 	s->tail = v;
+	s->nr_waiting++;
 	spin_start(v);
 	return false;
 }
@@ -92,6 +95,10 @@ void spin_release(struct vcpu *v)
 	struct spin *s = &g->spin;
 	struct vcpu *next = s->head;
 
+	if (g->p.lock_variant == LOCK_PVQUEUED) {
+		queued_release(v);
+		return;
+	}
 	assert(s->holder == v && v->lock == LOCK_HELD);
 	v->lock = LOCK_NOT;
 	v->lock_explicit = false;
@@ -100,6 +107,7 @@ void spin_release(struct vcpu *v)
 		return;
 	assert(next->lock == LOCK_WAITING && next->doing == DO_SPIN);
 	s->head = next->lock_next;
+	s->nr_waiting--;
 	next->lock_next = NULL;
 	next->lock = LOCK_GRANTED;
 	if (next->lock_halted) {
@@ -117,6 +125,10 @@ void spin_work_done(struct vcpu *v)
 	struct guest *g = v->guest;
 
 	assert(v->doing == DO_SPIN);
+	if (g->p.lock_variant == LOCK_PVQUEUED) {
+		queued_work_done(v);
+		return;
+	}
 	if (v->lock == LOCK_GRANTED) {
 		v->lock = LOCK_HELD;
 		v->lock_halted = false;
@@ -134,10 +146,16 @@ void spin_work_done(struct vcpu *v)
 	mc_halt(v->mv);
 }
 
-/* It ran again after a halt or a yield: served, kicked, or for another interrupt. */
+/* It ran again after a halt, a yield or a preemption: served, kicked, or for another interrupt. */
 void spin_resume(struct vcpu *v)
 {
 	assert(v->doing == DO_SPIN);
+	if (v->guest->p.lock_variant == LOCK_PVQUEUED) {
+		queued_resume(v);
+		return;
+	}
+	if (v->mv->kind != MC_NONE)
+		return; /* it spins on */
 	if (v->lock == LOCK_GRANTED) {
 		v->lock_halted = false;
 		mc_work(v->mv, MC_SPIN, v->curr->cls, v->guest->p.handover);

@@ -255,6 +255,111 @@ static void a_holder_is_preempted_inside_a_folded_visit_as_well(void **state)
 	assert_in_range(beside, 2 * alone - 1100 * US, 2 * alone + 1100 * US);
 }
 
+/* Three visitors of 1 ms at 0, 10 and 500 us under the queued lock; who has it at 1.5 and at 2.5 ms. */
+static void queued_order(int64_t spin_limit, uint32_t second, uint32_t third)
+{
+	struct task_group g[3];
+	struct workload wl = visitors(&spin_lock, g, 3);
+	struct world w;
+
+	g[2].start.a = 500 * US;
+	world_init(&w, 3, 1);
+	w.guest_params.lock_variant = LOCK_PVQUEUED;
+	w.guest_params.spin_limit = spin_limit;
+	world_guest(&w, "vm", 3, &wl);
+	world_start(&w);
+	world_run(&w, 1500 * US);
+	assert_int_equal(w.guest[0]->spin.holder->id, second);
+	world_run(&w, 2500 * US);
+	assert_int_equal(w.guest[0]->spin.holder->id, third);
+	world_run(&w, 5 * MS);
+	assert_int_equal(w.guest[0]->spin.nr_waiting, 0);
+	assert_int_equal(world_result(&w, 0).work, 3 * MS);
+	world_fini(&w);
+}
+
+static void a_queued_lock_is_stolen_past_a_halted_head(void **state)
+{
+	(void)state;
+	queued_order(200 * US, 2, 1);
+}
+
+static void a_queued_lock_is_not_stolen_past_a_spinning_head(void **state)
+{
+	(void)state;
+	queued_order(5 * MS, 1, 2);
+}
+
+static void a_queued_waiter_halts_early_behind_one_that_has_halted(void **state)
+{
+	struct task_group g[3];
+	struct workload wl = visitors(&spin_lock, g, 3);
+	struct world w;
+
+	(void)state;
+	world_init(&w, 3, 1);
+	w.guest_params.lock_variant = LOCK_PVQUEUED;
+	w.guest_params.spin_limit = 200 * US;
+	w.guest_params.early_halt = 2 * US;
+	world_guest(&w, "vm", 3, &wl);
+	world_start(&w);
+	/* The head came at 10 us and halts at 210 us, the next came at 20 us. */
+	world_run(&w, 211 * US);
+	assert_int_equal(runstate(&w, 0, 1).state, HV_BLOCKED);
+	assert_int_equal(runstate(&w, 0, 2).state, HV_RUNNING);
+	world_run(&w, 213 * US);
+	assert_int_equal(runstate(&w, 0, 2).state, HV_BLOCKED);
+	world_run(&w, 10 * MS);
+	/* Each was kicked once, when it was the head. */
+	assert_int_equal(world_result(&w, 0).lock_kicks, 2);
+	world_fini(&w);
+}
+
+static void every_kind_of_lock_lets_all_work_be_done_under_overcommit(void **state)
+{
+	struct background bg = {.name = "bg",
+				.lock_rate = 5000,
+				.lock_hold = 20 * US,
+				.partner_rate = 500,
+				.partner_work = EXP(100 * US),
+				.shootdown_rate = 50};
+	struct op op[] = {COMPUTE_BG(500 * MS), COUNT(1)};
+	struct program p = PROGRAM("p", op);
+	struct task_group g = {.name = "g", .count = 8};
+	struct workload wl = {.name = "w",
+			      .cls = &plain_class,
+			      .n_classes = 1,
+			      .background = &bg,
+			      .n_backgrounds = 1,
+			      .program = &p,
+			      .n_programs = 1,
+			      .group = &g,
+			      .n_groups = 1};
+
+	(void)state;
+	for (enum lock_variant v = LOCK_TICKET; v <= LOCK_PVQUEUED; v++) {
+		struct guest_result r;
+		struct world w;
+
+		world_init(&w, 2, 2);
+		w.policy = "credit2";
+		w.guest_params.lock_variant = v;
+		w.guest_params.ple_window = 2 * US;
+		w.guest_params.residual_mean = 100 * MS;
+		world_guest(&w, "vm", 6, &wl);
+		world_guest(&w, "hog", 1, &hog);
+		world_start(&w);
+		world_run(&w, 200 * SECOND);
+		r = world_result(&w, 0);
+		assert_int_equal(r.count, 8);
+		assert_int_equal(r.work, 8 * 500 * MS);
+		assert_true(r.lock_contended > 1000);
+		assert_int_equal(w.guest[0]->spin.nr_waiting, 0);
+		assert_int_equal(w.guest[0]->nr_queued, 0);
+		world_fini(&w);
+	}
+}
+
 static void waiters_of_a_mutex_are_served_in_order_and_sleep(void **state)
 {
 	struct task_group g[3];
@@ -467,6 +572,10 @@ int main(void)
 		cmocka_unit_test(uncontended_visits_take_no_time_of_their_own),
 		cmocka_unit_test(a_preempted_holder_stops_a_waiter_that_has_a_pcpu_of_its_own),
 		cmocka_unit_test(a_holder_is_preempted_inside_a_folded_visit_as_well),
+		cmocka_unit_test(a_queued_lock_is_stolen_past_a_halted_head),
+		cmocka_unit_test(a_queued_lock_is_not_stolen_past_a_spinning_head),
+		cmocka_unit_test(a_queued_waiter_halts_early_behind_one_that_has_halted),
+		cmocka_unit_test(every_kind_of_lock_lets_all_work_be_done_under_overcommit),
 		cmocka_unit_test(waiters_of_a_mutex_are_served_in_order_and_sleep),
 		cmocka_unit_test(who_comes_by_may_take_a_mutex_before_the_woken_waiter),
 		cmocka_unit_test(a_futex_costs_system_calls_only_when_contended),
