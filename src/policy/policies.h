@@ -9,5 +9,6 @@
 
 extern const struct hv_policy hv_policy_null;
 extern const struct hv_policy hv_policy_credit2;
+extern const struct hv_policy hv_policy_credit;
 
 #endif /* POLICY_POLICIES_H */
