@@ -106,6 +106,8 @@ bool experiment_reproduced(const struct experiment *e);
 
 /* The tables. 0, -HV_ENOMEM (and -EIO for JSON). */
 int experiment_print(FILE *out, const struct experiment *e);
+/* The headline and, last, one line for machines. */
+void experiment_print_verdict(FILE *out, const struct experiment *e);
 int experiment_json(FILE *out, const struct experiment *e);
 
 #endif

@@ -188,8 +188,11 @@ int experiment_print(FILE *out, const struct experiment *e)
 		ret = print_ratios(out, e);
 	if (ret == 0)
 		ret = print_orderings(out, e);
-	if (ret != 0)
-		return ret;
+	return ret;
+}
+
+void experiment_print_verdict(FILE *out, const struct experiment *e)
+{
 	fprintf(out,
 		"\n%u of %u ratios reproduced (grades A and B, fitted ones not counted), "
 		"%u of %u orders\n",
@@ -199,5 +202,4 @@ int experiment_print(FILE *out, const struct experiment *e)
 		"parameters=%016" PRIx64 "\n",
 		experiment_reproduced(e) ? "reproduced" : "missed", e->name, e->reproduced,
 		e->counted, e->orders_held, e->orders_demanded, e->fitted_missed, e->parameters);
-	return 0;
 }

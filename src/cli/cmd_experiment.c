@@ -9,20 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "campaign/experiment.h"
+#include "campaign/sensitivity.h"
 #include "cli/session.h"
 
 struct arguments {
 	struct session session;
 	const char *name;
-	bool quiet;
+	bool quiet, sensitivity;
 };
+
+enum { KEY_SENSITIVITY = 0x300 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
 
 	switch (key) {
+	case KEY_SENSITIVITY:
+		a->sensitivity = true;
+		return 0;
 	case 'q':
 		a->quiet = true;
 		return 0;
@@ -34,12 +39,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "one experiment at a time, '%s' is the second", arg);
 		a->name = arg;
 		return 0;
+	case ARGP_KEY_END:
+		if (a->sensitivity && a->session.json && !a->session.json_path)
+			argp_error(state, "--sensitivity prints a table: give --json=FILE");
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
 static const struct argp_option options[] = {
+	{"sensitivity", KEY_SENSITIVITY, NULL, 0,
+	 "Run it again with each doubtful parameter changed, and show what flips (takes long)", 2},
 	{"quiet", 'q', NULL, 0, "No progress line", 2},
 	{0},
 };
@@ -84,16 +95,39 @@ static int print_json(FILE *out, const void *e)
 	return experiment_json(out, e);
 }
 
+/* EXIT_HELD, EXIT_INTERNAL or EXIT_INTERRUPTED. */
+static int run_sensitivity(const struct arguments *a, const char *argv0, const struct experiment *e)
+{
+	struct sc_diag diag = {.out = stderr};
+	struct sensitivity s;
+	int ret = sensitivity_run(a->name, a->session.set, a->session.n_sets, &a->session.campaign,
+				  &diag, &s);
+	bool interrupted = s.interrupted;
+
+	if (ret == 0)
+		ret = sensitivity_print(stdout, &s, e);
+	sensitivity_free(&s);
+	if (ret == 0)
+		return interrupted ? EXIT_INTERRUPTED : EXIT_HELD;
+	fprintf(stderr, "%s: %s\n", argv0, ret == -HV_ENOMEM ? "out of memory" : strerror(-ret));
+	return EXIT_INTERNAL;
+}
+
 static int print(struct arguments *a, const char *argv0, const struct experiment *e)
 {
 	int code = EXIT_HELD;
 
 	if (a->session.json)
 		code = session_write_json(&a->session, argv0, print_json, e);
-	if ((!a->session.json || a->session.json_path) && experiment_print(stdout, e) != 0) {
+	if (a->session.json && !a->session.json_path)
+		return code;
+	if (experiment_print(stdout, e) != 0) {
 		fprintf(stderr, "%s: out of memory\n", argv0);
 		return EXIT_INTERNAL;
 	}
+	if (a->sensitivity && code == EXIT_HELD)
+		code = run_sensitivity(a, argv0, e);
+	experiment_print_verdict(stdout, e);
 	return code;
 }
 

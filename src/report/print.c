@@ -206,8 +206,8 @@ static int print_vms(FILE *out, const struct report *r)
 	fprintf(out,
 		"\nVMs: mean [lowest..highest] over seeds; a group shows the mean of its VMs and "
 		"the delays of its worst.\nCPU: 100 %% is one pCPU. Ready (= steal = runnable): "
-		"share of its vCPUs' time. Wake: from wake-up until it\nruns; p50 and p99 are means "
-		"over seeds, max is the largest.\n");
+		"share of its vCPUs' time. Wake: from wake-up until it\nruns; p50 and p99 are "
+		"means over seeds, max is the largest.\n");
 	if (ret == 0)
 		ret = report_table_print(t, out);
 	report_table_free(t);
@@ -250,8 +250,8 @@ static int print_ledger(FILE *out, const struct report *r)
 	t = report_table_new(titles, n, 2);
 	ret = t ? each_line(r, t, ledger_line) : -HV_ENOMEM;
 	fprintf(out,
-		"\nWhere the vCPUs' time went, %% (a line sums to 100; '.' is exactly 0). On a pCPU: "
-		"useful work; lost to the\nSMT sibling, to cold caches, to remote or contended "
+		"\nWhere the vCPUs' time went, %% (a line sums to 100; '.' is exactly 0). On a "
+		"pCPU: useful work; lost to the\nSMT sibling, to cold caches, to remote or contended "
 		"memory; spinning; hypervisor. Waiting: in a queue, for core\nscheduling, in a "
 		"migration, for a cap. Then paused or off line, and blocked: nothing to do.\n");
 	if (ret == 0)

@@ -1,6 +1,6 @@
 /*
- * Experiments: tables of values, the arithmetic of ratios, bands and grades, the rule for orders, and
- * the built-in experiments' own files. The cells are made by hand; nothing is simulated.
+ * Experiments: tables of values, the arithmetic of ratios, bands and grades, the rule for orders,
+ * and the built-in experiments' own files. The cells are made by hand; nothing is simulated.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * The report: ranges over runs, figures as text, verdicts and their exit meaning, tables and JSON of
- * hand-made results (no simulation runs here).
+ * The report: ranges over runs, figures as text, verdicts and their exit meaning, tables and JSON
+ * of hand-made results (no simulation runs here).
  */
 #include <setjmp.h>
 #include <stdarg.h>
