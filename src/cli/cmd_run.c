@@ -69,7 +69,7 @@ static const struct argp_option options[] = {
 	 2},
 	{"each-vm", KEY_EACH_VM, NULL, 0, "A line for each VM of a group and each pCPU", 2},
 	{"show-config", KEY_SHOW_CONFIG, NULL, 0, "Print each variant with all defaults first", 2},
-	{"quiet", 'q', NULL, 0, "Print what failed and the verdict only", 2},
+	{"quiet", 'q', NULL, 0, "Print the expectations and the verdict only", 2},
 	{0},
 };
 

@@ -251,9 +251,9 @@ static int print_ledger(FILE *out, const struct report *r)
 	ret = t ? each_line(r, t, ledger_line) : -HV_ENOMEM;
 	fprintf(out,
 		"\nWhere the vCPUs' time went, %% (a line sums to 100; '.' is exactly 0). On a "
-		"pCPU: useful work; lost to the\nSMT sibling, to cold caches, to remote or contended "
-		"memory; spinning; hypervisor. Waiting: in a queue, for core\nscheduling, in a "
-		"migration, for a cap. Then paused or off line, and blocked: nothing to do.\n");
+		"pCPU: useful work; lost to the\nSMT sibling, to cold caches, to remote or "
+		"contended memory; spinning; hypervisor. Waiting: in a queue, for core\n"
+		"scheduling, in a migration, for a cap. Then paused or off line, and blocked: nothing to do.\n");
 	if (ret == 0)
 		ret = report_table_print(t, out);
 	report_table_free(t);
