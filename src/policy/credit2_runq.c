@@ -115,6 +115,19 @@ struct c2_runq *c2_runq_join(struct hv_sched *s, unsigned c)
 	return best;
 }
 
+/* A running unit may have been asked to move to the runqueue that goes: it will pick another. */
+static void forget_target(struct c2_sched *p, const struct c2_runq *gone)
+{
+	for (struct c2_runq *rq = p->runqs; rq; rq = rq->next) {
+		for (struct c2_unit *m = rq->members; m; m = m->member_next) {
+			if (m->mig_target != gone)
+				continue;
+			m->mig_target = NULL;
+			m->flags &= ~(unsigned)C2_MIGREQ;
+		}
+	}
+}
+
 void c2_runq_leave(struct hv_sched *s, struct c2_runq *rq)
 {
 	struct c2_sched *p = c2_sched(s);
@@ -125,6 +138,7 @@ void c2_runq_leave(struct hv_sched *s, struct c2_runq *rq)
 		return;
 	HV_ASSERT(s->sys, rq->ncpu == 0);
 	HV_ASSERT(s->sys, !rq->members);
+	forget_target(p, rq);
 	for (struct c2_runq **link = &p->runqs; *link; link = &(*link)->next) {
 		if (*link == rq) {
 			*link = rq->next;
