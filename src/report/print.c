@@ -252,8 +252,9 @@ static int print_ledger(FILE *out, const struct report *r)
 	fprintf(out,
 		"\nWhere the vCPUs' time went, %% (a line sums to 100; '.' is exactly 0). On a "
 		"pCPU: useful work; lost to the\nSMT sibling, to cold caches, to remote or "
-		"contended memory; spinning; hypervisor. Waiting: in a queue, for core\n"
-		"scheduling, in a migration, for a cap. Then paused or off line, and blocked: nothing to do.\n");
+		"contended memory; spinning; hypervisor. Waiting: in a queue,\nfor core "
+		"scheduling, in a migration, for a cap. Then paused or off line, and blocked: "
+		"nothing to do.\n");
 	if (ret == 0)
 		ret = report_table_print(t, out);
 	report_table_free(t);
