@@ -284,6 +284,11 @@ static bool apply_command_line(struct loader *l, struct sc_node *root, const str
 		struct sc_node *value;
 
 		assert(set[i].path && set[i].value);
+		if (strspn(set[i].value, " \t\r\n") == strlen(set[i].value)) {
+			sc_error(p, &mark, "no value, expected PATH=VALUE");
+			ok = false;
+			continue;
+		}
 		value = sc_tree_read(p, place, set[i].value, strlen(set[i].value));
 		ok = value && sc_override(p, root, &mark, set[i].path, value) && ok;
 	}
