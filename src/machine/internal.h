@@ -113,8 +113,9 @@ struct mc_machine {
 	struct mc_llc *llc;
 	struct mc_node_memory *node;
 	struct mc_socket *socket;
-	bool memory_changed; /* a dead band is to be checked */
-	hv_time *lock_free;  /* by lock rank: when the queue of its takers is empty */
+	struct hv_mask stalling; /* pCPUs whose footprint stalls on memory */
+	bool memory_changed;	 /* a dead band is to be checked */
+	hv_time *lock_free;	 /* by lock rank: when the queue of its takers is empty */
 	uint32_t nr_locks;
 	struct mc_counters counters;
 	struct observe *observe;
@@ -199,7 +200,11 @@ static inline void mc_set_mode(struct mc_pcpu *pc, enum observe_mode mode)
 			     vm ? vm->id : -1);
 }
 
+/* Its pace changed and is settled: see that its event is not too late. */
+void mc_repaced(struct mc_pcpu *pc);
+
 /* ---- memory.c */
+void mc_reach(struct mc_vm *vm); /* fill vm->reach from vm->share */
 /* The footprint of the pCPU is that of mv from now on (NULL: none), with this pressure. */
 void mc_footprint(struct mc_pcpu *pc, struct mc_vcpu *mv, int64_t pressure);
 /* The running vCPU changed its kind or class of work. */

@@ -267,6 +267,7 @@ static void free_vm(struct mc_vm *vm)
 		free(vm->vcpu[i]);
 	free(vm->vcpu);
 	free(vm->llc_sharers);
+	free(vm->reach);
 	free(vm);
 }
 
@@ -419,12 +420,15 @@ int mc_vm_create(struct mc_machine *m, int id, unsigned max_vcpus, const int64_t
 	vm->index = m->nr_vms;
 	vm->vcpu = calloc(max_vcpus, sizeof(struct mc_vcpu *));
 	vm->llc_sharers = calloc(m->params.nr_llcs, sizeof(*vm->llc_sharers));
+	vm->reach = calloc((size_t)m->params.nr_nodes * m->params.nr_nodes, sizeof(*vm->reach));
 	for (unsigned n = 0; n < m->params.nr_nodes; n++) {
 		vm->share[n] = share[n];
 		sum += share[n];
 	}
 	c.vm = vm;
-	if (!vm->vcpu || !vm->llc_sharers)
+	if (vm->reach)
+		mc_reach(vm);
+	if (!vm->vcpu || !vm->llc_sharers || !vm->reach)
 		c.err = -HV_ENOMEM;
 	else if (sum != MC_ONE || mc_guard(m, create_domain, &c))
 		c.err = -HV_EINVAL;

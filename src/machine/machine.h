@@ -158,6 +158,7 @@ struct mc_vm {
 	int64_t shared_ws;	     /* bytes of the shared working set (mc_class.shared) */
 	int64_t share[MC_MAX_NODES]; /* a(v,n), sum MC_ONE */
 	/* Private to the machine. */
+	int64_t *reach;	       /* share * distance, by node of the pCPU and node of the memory */
 	uint16_t *llc_sharers; /* running vCPUs of a shared class, by LLC */
 	bool dying;
 	struct mc_timer death;

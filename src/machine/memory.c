@@ -39,21 +39,28 @@ static int64_t sigma_here(const struct mc_pcpu *pc, const struct mc_vm *vm,
 	return hw_sigma(cls->sigma, pressure, same_vm, m->params.s_vm);
 }
 
-static int64_t distance(const struct mc_machine *m, const struct mc_pcpu *pc, unsigned node)
-{
-	return pc->node == node ? MC_ONE : m->params.d_remote;
-}
-
+/* lambda(v) of section 3.3. vm->reach has a(v,n) * d(s,n) for the node s of this pCPU. */
 static int64_t lambda_here(const struct mc_pcpu *pc, const struct mc_vm *vm)
 {
 	const struct mc_machine *m = pc->machine;
+	unsigned nodes = m->params.nr_nodes;
+	const int64_t *reach = vm->reach + pc->node * nodes;
 	int64_t sum = 0;
 
-	for (unsigned n = 0; n < m->params.nr_nodes; n++) {
-		if (vm->share[n])
-			sum += hw_mul(hw_mul(vm->share[n], distance(m, pc, n)), m->node[n].stretch);
+	for (unsigned n = 0; n < nodes; n++)
+		sum += reach[n] * m->node[n].stretch;
+	return hw_mul(m->llc[pc->llc].stretch, (sum + MC_ONE / 2) >> 20);
+}
+
+void mc_reach(struct mc_vm *vm)
+{
+	const struct mc_params *p = &vm->machine->params;
+
+	for (unsigned s = 0; s < p->nr_nodes; s++) {
+		for (unsigned n = 0; n < p->nr_nodes; n++)
+			vm->reach[s * p->nr_nodes + n] =
+				s == n ? vm->share[n] : hw_mul(vm->share[n], p->d_remote);
 	}
-	return hw_mul(m->llc[pc->llc].stretch, sum);
 }
 
 static void count_demand(struct mc_machine *m, const struct mc_vm *vm, int64_t demand, int sign)
@@ -112,7 +119,7 @@ static void apply_pace(struct mc_pcpu *pc)
 		return; /* as fast as before, for other reasons: only the ledger differs */
 	mv->pace = pace;
 	mv->carry = 0;
-	mc_requeue(pc);
+	mc_repaced(pc);
 }
 
 void mc_refresh_pace(struct mc_pcpu *pc)
@@ -192,12 +199,7 @@ void mc_check_dead_band(struct mc_machine *m)
 	}
 	if (!changed)
 		return;
-	for (unsigned i = 0; i < m->params.nr_pcpus; i++) {
-		struct mc_pcpu *pc = &m->pcpu[i];
-
-		if (pc->state == MC_PCPU_RUN && pc->hw_cls && pc->hw_cls->mu)
-			apply_pace(pc); /* sigma is as before */
-	}
+	hv_mask_for_each(i, &m->stalling, m->nw) apply_pace(&m->pcpu[i]); /* sigma is as before */
 }
 
 /* Cores of a socket that are not idle decide its clock. */
@@ -241,6 +243,10 @@ void mc_footprint(struct mc_pcpu *pc, struct mc_vcpu *mv, int64_t pressure)
 			m->memory_changed |= pc->hw_cls->bw != 0;
 		}
 		pc->hw_sigma = 0; /* of another class: to be found anew */
+		if (cls && cls->mu)
+			hv_mask_set(&m->stalling, pc->id);
+		else
+			hv_mask_clear(&m->stalling, pc->id);
 		if (pc->hw_vm != vm)
 			pc->pressure = -1; /* the same-VM bonus may change as well */
 		pc->hw_vm = vm;
@@ -290,7 +296,7 @@ void mc_cache_enter(struct mc_pcpu *pc, struct mc_vcpu *mv)
 		return;
 	}
 	for (unsigned n = 0; n < p->nr_nodes; n++)
-		d += hw_mul(mv->vm->share[n], distance(m, pc, n));
+		d += mv->vm->reach[pc->node * p->nr_nodes + n];
 	mv->debt = hw_debt(p, mv->cls->ws, w_priv, w_llc, d) << 20;
 }
 

@@ -203,6 +203,23 @@ void mc_requeue(struct mc_pcpu *pc)
 		mc_queue_at(m, &pc->ev, m->now + wall, pc->ev_order);
 }
 
+/*
+ * The event may stay early: then it finds work left and is queued anew. So the many small changes of pace
+ * that neighbours cause move it only when it would come too late.
+ */
+void mc_repaced(struct mc_pcpu *pc)
+{
+	struct mc_machine *m = pc->machine;
+	struct mc_vcpu *mv = pc->mv;
+	int64_t wall;
+
+	if (pc->advancing || mv->charge[MC_CHARGE_HYPERVISOR] || due_now(pc, mv))
+		return; /* its event does not depend on its pace */
+	wall = phase_length(mv);
+	if (wall != MC_FOREVER && (!pc->ev.pos || pc->ev.time > m->now + wall))
+		mc_queue_at(m, &pc->ev, m->now + wall, pc->ev_order);
+}
+
 static bool interrupt_pending(void *arg)
 {
 	return ((const struct mc_vcpu *)arg)->pending != 0;
