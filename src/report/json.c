@@ -59,7 +59,7 @@ static json_t *vm_object(const struct report_variant *v, const struct report_gro
 {
 	const struct sc_vm *vm = &v->scenario->vm[g->first];
 	const struct metric *m = &vm->workload->metric;
-	json_t *object = figures(v, report_vm_quantities, g->first, g->n);
+	json_t *object = json_object();
 	char unit[64] = "ns";
 
 	if (m->kind == METRIC_RATE)
@@ -73,8 +73,8 @@ static json_t *vm_object(const struct report_variant *v, const struct report_gro
 	put(object, "metric_name",
 	    m->kind == METRIC_NONE ? json_null() : json_string(m->name ? m->name : "elapsed"));
 	put(object, "metric_unit", m->kind == METRIC_NONE ? json_null() : json_string(unit));
-	json_object_update_missing_new(object,
-				       figures(v, report_more_vm_quantities, g->first, g->n));
+	json_object_update_new(object, figures(v, report_vm_quantities, g->first, g->n));
+	json_object_update_new(object, figures(v, report_more_vm_quantities, g->first, g->n));
 	put(object, "ledger", figures(v, report_ledger_quantities, g->first, g->n));
 	return object;
 }
@@ -96,9 +96,10 @@ static json_t *cpus_array(const struct report_variant *v)
 	json_t *array = json_array();
 
 	for (unsigned i = 0; v->n_runs && i < v->run[0]->n_cpus; i++) {
-		json_t *object = figures(v, report_cpu_quantities, i, 1);
+		json_t *object = json_object();
 
 		put(object, "id", json_integer(v->run[0]->cpu[i].id));
+		json_object_update_new(object, figures(v, report_cpu_quantities, i, 1));
 		json_array_append_new(array, object);
 	}
 	return array;
