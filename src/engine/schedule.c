@@ -69,7 +69,7 @@ void hv_work(struct hv_sys *sys, unsigned pcpu, bool pending)
 	sys->host.poke(sys->ctx, pcpu, HV_EVENT_SCHEDULE);
 }
 
-/* The vCPU that a pCPU runs when the unit is current; v is the member that belongs there, if any. */
+/* The vCPU that a pCPU runs when the unit is current; v is the member whose place it is, if any. */
 static inline struct hv_vcpu *vcpu_to_run(const struct hv_pcpu *p, const struct hv_unit *u,
 					  struct hv_vcpu *v)
 {
