@@ -1,10 +1,10 @@
 /*
  * Sleeps on timers, and I/O (workloads section 1.1 and 1.4).
  *
- * A device serves a request in latency + bytes / rate, `slots` requests at once, the rest in order of
- * arrival. The end of a sleep or of a request is an interrupt to the vCPU on which the task slept, and
- * that vCPU wakes the task. A timer is programmed with an exit (C1) and fires late (C11); a request is
- * a kick of the device model or backend (one hypercall).
+ * A device serves a request in latency + bytes / rate, `slots` requests at once, the rest in
+ * order of arrival. The end of a sleep or of a request is an interrupt to the vCPU on which the
+ * task slept, and that vCPU wakes the task. A timer is programmed with an exit (C1) and fires
+ * late (C11); a request is a kick of the device model or backend (one hypercall).
  */
 #include <assert.h>
 

@@ -99,7 +99,7 @@ static uint32_t timer_entity(const struct guest *g, uint32_t n)
 	return (g->vm->index << 14 | (n & 0x3fff)) & 0xffffff;
 }
 
-/* --- Creation ---------------------------------------------------------------------------------- */
+/* --- Creation ------------------------------------------------------------------------------- */
 
 static int fill_table(struct guest *g, const struct amount *a)
 {
@@ -384,6 +384,7 @@ void guest_destroy(struct guest *g)
 {
 	if (!g)
 		return;
+	guest_stop(g); /* its timers lie in its own memory */
 	while (g->blocks) {
 		struct block *b = g->blocks;
 
@@ -393,7 +394,7 @@ void guest_destroy(struct guest *g)
 	free(g);
 }
 
-/* --- Peers ------------------------------------------------------------------------------------- */
+/* --- Peers ---------------------------------------------------------------------------------- */
 
 static struct channel *find_channel(struct guest *g, const char *name)
 {
@@ -437,7 +438,7 @@ int guest_link(struct guest *const *guests, unsigned n, const char **vm, const c
 	return 0;
 }
 
-/* --- Running ----------------------------------------------------------------------------------- */
+/* --- Running -------------------------------------------------------------------------------- */
 
 static void vcpu_on(struct vcpu *v)
 {
@@ -500,7 +501,7 @@ void guest_set_vcpus(struct guest *g, unsigned n)
 	}
 }
 
-/* --- Results ----------------------------------------------------------------------------------- */
+/* --- Results -------------------------------------------------------------------------------- */
 
 void guest_run_done(struct guest *g)
 {

@@ -1,16 +1,18 @@
 /*
- * A guest: what runs inside one VM. It gives the vCPUs of an mc_vm their work, from the programs of one
- * or more workloads, through a small guest kernel (workloads section 1).
+ * A guest: what runs inside one VM. It gives the vCPUs of an mc_vm their work, from the programs
+ * of one or more workloads, through a small guest kernel (workloads section 1).
  *
  * Laws
  *  - A task is in one place: current on one vCPU, queued on one vCPU, asleep, or ended.
  *  - A vCPU is idle exactly when it has no current task and an empty queue.
- *  - The global spin lock has one holder at most and serves its waiters in order of arrival.
- *  - What a task draws depends on (seed, VM name, task, purpose) only; what a job draws on (seed, VM name,
- *    pool, job number, build number).
+ *  - The global spin lock has one holder at most; unless it is of the queued kind, it serves its
+ *    waiters in order of arrival.
+ *  - What a task draws depends on (seed, VM name, task, purpose) only; what a job draws, on (seed,
+ *    VM name, pool, job number, build number).
  *  - Nothing is allocated after guest_create() and guest_link().
  *
- * Use: mc_vm_create(), domain parameters, guest_create(), guest_link() over all guests, guest_start().
+ * Use: mc_vm_create(), domain parameters, guest_create(), guest_link() over all guests,
+ * guest_start().
  */
 #ifndef HV_GUEST_GUEST_H
 #define HV_GUEST_GUEST_H
@@ -46,7 +48,7 @@ struct guest_params {
 	bool pv;		   /* hypercalls cost C3 PV, else HVM */
 };
 
-/* The values of workloads section 1 and hardware-model section 8: PV guests of a Nehalem-class host. */
+/* The values of workloads section 1 and hardware-model section 8: PV guests, 2.4 GHz. */
 void guest_params_default(struct guest_params *p);
 
 struct guest_config {
@@ -63,16 +65,17 @@ struct guest_config {
 };
 
 /*
- * Creates the guest and the VM's vCPUs. The name and the workloads must outlive it, the rest of config is
- * copied. 0, -HV_ENOMEM, -HV_EINVAL (a
- * workload breaks its laws, too many tasks), or an error of the engine.
+ * Creates the guest and the VM's vCPUs. The name and the workloads must outlive it, the rest of
+ * config is copied. 0, -HV_ENOMEM, -HV_EINVAL (a workload breaks its laws, too many tasks), or an
+ * error of the engine.
  */
 int guest_create(const struct guest_config *config, struct guest **out);
-void guest_destroy(struct guest *g); /* after or before mc_destroy() */
+/* Before mc_destroy(). The machine must not run any more. NULL is allowed. */
+void guest_destroy(struct guest *g);
 
 /*
- * Resolve the channels that name other VMs. 0, or -HV_ENOENT: *vm and *channel then tell what is missing
- * (vm is no guest here, or has no such channel of its own).
+ * Resolve the channels that name other VMs. 0, or -HV_ENOENT: *vm and *channel then tell what is
+ * missing (vm is no guest here, or has no such channel of its own).
  */
 int guest_link(struct guest *const *guests, unsigned n, const char **vm, const char **channel);
 

@@ -1,14 +1,15 @@
 /*
  * The guest kernel's scheduler, workloads section 1.1.
  *
- * One fair queue per vCPU, ordered by virtual runtime (the time for which a task was current; the guest
- * does not see steal). A period of 6 ms is shared by the runnable tasks of a vCPU, but a slice is no
- * shorter than 0.75 ms x (1 + log2 vCPUs); slices are looked at by ticks. A woken task goes to the vCPU
- * it ran on last if that is idle, else to the lowest idle one, else it queues behind; it does not
- * preempt. A vCPU that runs dry pulls one task from the longest queue. The virtual topology is flat.
+ * One fair queue per vCPU, ordered by virtual runtime (the time for which a task was current; the
+ * guest does not see steal). A period of 6 ms is shared by the runnable tasks of a vCPU, but a
+ * slice is no shorter than 0.75 ms x (1 + log2 vCPUs); slices are looked at by ticks. A woken
+ * task goes to the vCPU it ran on last if that is idle, else to the lowest idle one, else it
+ * queues behind; it does not preempt. A vCPU that runs dry pulls one task from the longest queue.
+ * The virtual topology is flat.
  *
- * Laws: the queue is in ascending order of vruntime, equal ones in order of arrival; the bit of a vCPU in
- * guest->idle is set exactly when it is on line and has no task and no queue.
+ * Laws: the queue is in ascending order of vruntime, equal ones in order of arrival; the bit of a
+ * vCPU in guest->idle is set exactly when it is on line and has no task and no queue.
  */
 #include <assert.h>
 
@@ -118,8 +119,8 @@ static struct task **first_movable(struct vcpu *v)
 }
 
 /*
- * The first movable task of the longest queue. A vCPU with one task only keeps it, even if it has not
- * come around to running it: it is not overloaded.
+ * The first movable task of the longest queue. A vCPU with one task only keeps it, even if it has
+ * not come around to running it: it is not overloaded.
  */
 static struct task *pull(struct vcpu *v)
 {

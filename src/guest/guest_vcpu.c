@@ -1,9 +1,9 @@
 /*
  * A guest's vCPU as the machine sees it: the callbacks of machine.h, and the segments of work.
  *
- * Laws: outside a callback a vCPU that can run has work or has been told to halt; a segment that ends
- * has released the global lock, unless an OP_LOCK took it; a task is never switched away from
- * while it waits for or holds the global lock or waits for answers to a call.
+ * Laws: outside a callback a vCPU that can run has work or has been told to halt; a segment that
+ * ends has released the global lock, unless an OP_LOCK took it; a task is never switched away
+ * from while it waits for or holds the global lock or waits for answers to a call.
  */
 #include <assert.h>
 

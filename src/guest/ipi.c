@@ -1,11 +1,12 @@
 /*
  * Synchronous calls to other vCPUs (TLB shootdown), workloads section 1.4 and C16.
  *
- * The initiator asks every other vCPU that has a task loaded (an idle one has given up its address space
- * and need not answer) and spins, with interrupts on, until all have answered. A running target
- * answers when the interrupt arrives, a preempted one when it next runs.
+ * The initiator asks every other vCPU that has a task loaded (an idle one has given up its
+ * address space and need not answer) and spins, with interrupts on, until all have answered. A
+ * running target answers when the interrupt arrives, a preempted one when it next runs.
  *
- * Law: v->acks is the number of bits in v->call_mask; v is in guest->callers exactly while it is > 0.
+ * Law: v->acks is the number of bits in v->call_mask; v is in guest->callers exactly while it is
+ * > 0.
  */
 #include <assert.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
  * The insides of a guest, shared by the files of this directory only.
  *
- * A vCPU runs its current task in *segments*: pieces of work after which something happens (the op is
- * done, a lock visit, a partner's turn, a shootdown). A segment is handed to the machine as one
- * piece of work; its front part may be kernel overhead, which is not the task's own work.
+ * A vCPU runs its current task in *segments*: pieces of work after which something happens (the
+ * op is done, a lock visit, a partner's turn, a shootdown). A segment is handed to the machine as
+ * one piece of work; its front part may be kernel overhead, which is not the task's own work.
  *
  * Laws: see guest.h. Contexts: functions that take a vCPU `v` run in that vCPU's callback, so that
  * they may halt it; those that take `from` run in from's.

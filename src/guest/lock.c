@@ -1,15 +1,15 @@
 /*
- * The guest kernel's global spin lock: a ticket lock, plain or paravirtual, with or without pause-loop
- * exits (workloads section 1.3, hardware-model section 8, pv-spinlock sections 2-4).
+ * The guest kernel's global spin lock: a ticket lock, plain or paravirtual, with or without
+ * pause-loop exits (workloads section 1.3, hardware-model section 8, pv-spinlock sections 2-4).
  *
- * To keep events few, an uncontended holder does not say when it lets go: its segment starts with the
- * hold, and who wants the lock asks the machine how far the holder has come (spin_inside()). Only when
- * somebody waits is the holder's segment cut at the end of the hold, so that the release becomes an
- * event. A holder that was preempted inside its hold has not passed its end, whatever the time:
- * lock-holder preemption needs no code.
+ * To keep events few, an uncontended holder does not say when it lets go: its segment starts with
+ * the hold, and who wants the lock asks the machine how far the holder has come (spin_inside()).
+ * Only when somebody waits is the holder's segment cut at the end of the hold, so that the
+ * release becomes an event. A holder that was preempted inside its hold has not passed its end,
+ * whatever the time: lock-holder preemption needs no code.
  *
- * Laws: waiters are served in order of arrival; with a waiter there is a holder; a waiter that has been
- * served (LOCK_GRANTED) is the holder, even if its vCPU does not run.
+ * Laws: waiters are served in order of arrival; with a waiter there is a holder; a waiter that
+ * has been served (LOCK_GRANTED) is the holder, even if its vCPU does not run.
  */
 #include <assert.h>
 

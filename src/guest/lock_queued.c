@@ -1,17 +1,18 @@
 /*
- * The global spin lock as Linux has it since 4.2: a queued lock, paravirtual (pv-spinlock section 9).
+ * The global spin lock as Linux has it since 4.2: a queued lock, paravirtual (pv-spinlock section
+ * 9).
  *
  * Who finds the lock free takes it, even past a queue, unless the head of the queue is spinning
- * (`pending`). Who finds it taken by somebody and a queue whose head does not spin tries on, to steal
- * it; else he joins the queue. The head spins up to the limit with `pending` set, then halts; the unlock
- * that finds it halted kicks it, once. Other waiters spin up to the limit as well, but halt early when
- * the one before them has halted.
+ * (`pending`). Who finds it taken by somebody and a queue whose head does not spin tries on, to
+ * steal it; else he joins the queue. The head spins up to the limit with `pending` set, then
+ * halts; the unlock that finds it halted kicks it, once. Other waiters spin up to the limit as
+ * well, but halt early when the one before them has halted.
  *
- * So a halted or preempted waiter does not stop those that run, as it does with tickets; only a head
- * that is preempted while it spins does.
+ * So a halted or preempted waiter does not stop those that run, as it does with tickets; only a
+ * head that is preempted while it spins does.
  *
- * Laws: `pending` is set only while there is a head that spins (or was preempted while it did); with
- * `pending` set and the lock free, the head has got it already (LOCK_GRANTED).
+ * Laws: `pending` is set only while there is a head that spins (or was preempted while it did);
+ * with `pending` set and the lock free, the head has got it already (LOCK_GRANTED).
  */
 #include <assert.h>
 

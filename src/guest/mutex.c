@@ -1,13 +1,14 @@
 /*
  * Sleeping locks, workloads section 1.3.
  *
- * Mutex and futex: FIFO with barging. An unlock frees the lock and wakes the first waiter, which must take
- * it when it runs; who comes by before may have it, and the waiter then waits at the head again. A futex
- * costs nothing without contention, and one system call each for wait and wake with it.
- * Read/write: strictly FIFO, handed over at unlock; neighbouring readers go together.
+ * Mutex and futex: FIFO with barging. An unlock frees the lock and wakes the first waiter, which
+ * must take it when it runs; who comes by before may have it, and the waiter then waits at the
+ * head again. A futex costs nothing without contention, and one system call each for wait and
+ * wake with it. Read/write: strictly FIFO, handed over at unlock; neighbouring readers go
+ * together.
  *
- * Law: a lock has an owner or readers, never both; a waiter exists only while the lock is taken or a
- * woken waiter is on its way.
+ * Law: a lock has an owner or readers, never both; a waiter exists only while the lock is taken
+ * or a woken waiter is on its way.
  */
 #include <assert.h>
 

@@ -1,11 +1,13 @@
 /*
  * Job pools: make with J tokens (workloads section 3.1).
  *
- * Jobs are started in order; the last job of a directory, its link, waits until the other members are
- * done, and while it waits make goes on with the next directories. A worker that has finished a job
- * takes the next one at once. No worker needs to be woken for a link: who makes it ready is free.
+ * Jobs are started in order; the last job of a directory, its link, waits until the other members
+ * are done, and while it waits make goes on with the next directories. A worker that has finished
+ * a job takes the next one at once. No worker needs to be woken for a link: who makes it ready is
+ * free.
  *
- * Laws: every job of a build is done once; a link starts after all members of its directory are done.
+ * Laws: every job of a build is done once; a link starts after all members of its directory are
+ * done.
  */
 #include <assert.h>
 

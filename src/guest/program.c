@@ -1,10 +1,10 @@
 /*
  * The interpreter of programs: takes the current task of a vCPU from op to op until one needs time.
  *
- * Computing is cut into segments at the points where the kernel acts on the task's behalf: visits to the
- * global lock, turns of a partner, shootdowns (workloads section 3.1). The distances are exponential in
- * work, so they do not depend on how the host schedules. A partner's turn: the task sleeps while another
- * task does a small part of its work, as processes on a pipe do.
+ * Computing is cut into segments at the points where the kernel acts on the task's behalf: visits
+ * to the global lock, turns of a partner, shootdowns (workloads section 3.1). The distances are
+ * exponential in work, so they do not depend on how the host schedules. A partner's turn: the
+ * task sleeps while another task does a small part of its work, as processes on a pipe do.
  *
  * Law: the work of an OP_COMPUTE is done exactly once, by the task and its partner together.
  */
@@ -21,7 +21,7 @@ enum outcome {
 	LEFT,	 /* the task has left the vCPU */
 };
 
-/* Distance to the next of events that come `rate` times per second of work and take `length` each. */
+/* Distance to the next of events that come `rate` times per second of work, `length` long each. */
 static int64_t distance(struct guest *g, int32_t rate, int64_t length, struct mc_rng *rng)
 {
 	struct amount a = {AMOUNT_EXP, 0, 0};

@@ -1,11 +1,11 @@
 /*
  * Workloads as plain data: what a guest does, in numbers, without YAML and without the machine.
  *
- * A *workload* is what one VM runs: task groups, the programs of their tasks, the objects they share
- * (locks, barriers, semaphores, channels, job pools, devices) and the metric. A *program* is a flat
- * array of ops. Everything is resolved: parameters are numbers, names are indices. The scenario
- * layer fills these structs from YAML (docs/workloads.md describes the format); the guest layer
- * only reads them, so that many guests, seeds and threads may share one workload.
+ * A *workload* is what one VM runs: task groups, the programs of their tasks, the objects they
+ * share (locks, barriers, semaphores, channels, job pools, devices) and the metric. A *program*
+ * is a flat array of ops. Everything is resolved: parameters are numbers, names are indices. The
+ * scenario layer fills these structs from YAML (docs/workloads.md describes the format); the
+ * guest layer only reads them, so that many guests, seeds and threads may share one workload.
  *
  * Laws: every index is in range; loops nest at most PROGRAM_MAX_NEST deep and `target` of a loop's
  * end is the op after its begin; every amount is >= 0; workload_check() says all of this.
@@ -103,10 +103,10 @@ struct semaphore_desc {
 };
 
 /*
- * A ring of `slots` items between tasks, of one VM or of two. A side that finds it empty or full polls
- * for `poll` ns and then sleeps; the other side sends an event only to a sleeper (workloads section
- * 3.5: a busy side is polled). vm != NULL: the channel `name` of that VM's workloads, and the other
- * fields are unused.
+ * A ring of `slots` items between tasks, of one VM or of two. A side that finds it empty or full
+ * polls for `poll` ns and then sleeps; the other side sends an event only to a sleeper (workloads
+ * section 3.5: a busy side is polled). vm != NULL: the channel `name` of that VM's workloads, and
+ * the other fields are unused.
  */
 struct channel_desc {
 	const char *name;

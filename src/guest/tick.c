@@ -1,9 +1,10 @@
 /*
  * Timer ticks and the guest's own accounting, workloads section 1.2.
  *
- * A busy vCPU has a tick every 4 ms (C9); an idle one has none, but wakes at exponential distances (mean
- * 100 ms) for 30 us of kernel timers. User and system time are counted by ticks: the guest does not see
- * steal, so when a vCPU returns after missing n ticks, all n are charged to the task that is current.
+ * A busy vCPU has a tick every 4 ms (C9); an idle one has none, but wakes at exponential
+ * distances (mean 100 ms) for 30 us of kernel timers. User and system time are counted by ticks:
+ * the guest does not see steal, so when a vCPU returns after missing n ticks, all n are charged
+ * to the task that is current.
  */
 #include <assert.h>
 

@@ -1,12 +1,12 @@
 /*
  * Waiting for others: semaphores, barriers, channels (workloads sections 1.1, 3.5, 3.6).
  *
- * A waiter polls for a while if its object says so, then sleeps; what it waits for is handed to it. A
- * sleeper of the same VM is woken by the guest scheduler, one of another VM by an event to its vCPU. A
- * poller sees it after the time of one cache line transfer, once its vCPU runs.
+ * A waiter polls for a while if its object says so, then sleeps; what it waits for is handed to
+ * it. A sleeper of the same VM is woken by the guest scheduler, one of another VM by an event to
+ * its vCPU. A poller sees it after the time of one cache line transfer, once its vCPU runs.
  *
- * Laws: a channel with waiting receivers is empty, one with waiting senders is full; a semaphore with
- * waiters is zero.
+ * Laws: a channel with waiting receivers is empty, one with waiting senders is full; a semaphore
+ * with waiters is zero.
  */
 #include <assert.h>
 

@@ -1,5 +1,6 @@
 /*
- * Builds: job pools and background activity (workloads section 3.1), and what random draws depend on.
+ * Builds: job pools and background activity (workloads section 3.1), and what random draws depend
+ * on.
  */
 #include "guest_world.h"
 

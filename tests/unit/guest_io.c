@@ -1,5 +1,6 @@
 /*
- * Waiting for devices, timers, semaphores, barriers and channels: workloads sections 1.1, 3.5, 3.9b.
+ * Waiting for devices, timers, semaphores, barriers and channels: workloads sections 1.1, 3.5,
+ * 3.9b.
  */
 #include "guest_world.h"
 
@@ -40,7 +41,7 @@ static void a_request_takes_latency_and_bytes_over_rate(void **state)
 	world_guest(&w, "vm", 1, &wl);
 	world_start(&w);
 	world_run(&w, SECOND);
-	/* 1 + 2 + 10 ms after the kick is sent; C1 at the first entry and when it is woken again. */
+	/* 1 + 2 + 10 ms after the kick; C1 at the first entry and when it is woken again. */
 	assert_int_equal(world_result(&w, 0).elapsed_last, 13 * MS + 700 + 700);
 	/* C1 twice more for two halts, the kick once. */
 	assert_int_equal(running_time(&w, 0, 0), 1 * MS + 700 + 700 + 300 + 700 + 700);

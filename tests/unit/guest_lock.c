@@ -176,8 +176,8 @@ static void uncontended_visits_take_no_time_of_their_own(void **state)
 }
 
 /*
- * Two pCPUs; vCPU 0 works 5 ms under the lock, as an OP_LOCK or as a visit of the background; vCPU 1 wants
- * it 0.5 ms later and spins. ns that vCPU 1 spun.
+ * Two pCPUs; vCPU 0 works 5 ms under the lock, as an OP_LOCK or as a visit of the background;
+ * vCPU 1 wants it 0.5 ms later and spins. ns that vCPU 1 spun.
  */
 static int64_t spun_behind_holder(bool visit_of_background, bool with_hog)
 {
@@ -255,7 +255,7 @@ static void a_holder_is_preempted_inside_a_folded_visit_as_well(void **state)
 	assert_in_range(beside, 2 * alone - 1100 * US, 2 * alone + 1100 * US);
 }
 
-/* Three visitors of 1 ms at 0, 10 and 500 us under the queued lock; who has it at 1.5 and at 2.5 ms. */
+/* Visitors of 1 ms at 0, 10 and 500 us under the queued lock; who has it at 1.5 and 2.5 ms. */
 static void queued_order(int64_t spin_limit, uint32_t second, uint32_t third)
 {
 	struct task_group g[3];
@@ -444,7 +444,7 @@ static void readers_share_and_a_writer_waits_for_them(void **state)
 {
 	struct op read_op[] = {OP(OP_LOCK_SHARED, 0), COMPUTE(1 * MS), OP(OP_UNLOCK, 0)};
 	struct program p[] = {PROGRAM("read", read_op), PROGRAM("write", visit_op)};
-	/* Readers at 0 and 10 us, a writer at 20 us, a reader at 30 us that must not overtake it. */
+	/* Readers at 0 and 10 us, a writer at 20 us, a reader at 30 us that may not overtake. */
 	struct task_group g[] = {
 		{.name = "r0", .count = 1, .placement = PLACE_ONE, .vcpu = 0},
 		{.name = "r1",
@@ -530,7 +530,7 @@ static void a_shootdown_waits_for_a_preempted_target(void **state)
 		elapsed[shared] = world_result(&w, shared).elapsed_last;
 		world_fini(&w);
 	}
-	/* Running target: C16 for one target, 2.25 us. Preempted: until its turn comes, each time. */
+	/* Running target: C16 for one target, 2.25 us. Preempted: until its turn comes. */
 	assert_int_equal(elapsed[0], 100 * (1 * MS + 2250));
 	/* credit2 lets each run 1 ms (its rate limit): of three shootdowns one waits for 1 ms. */
 	assert_in_range(elapsed[1], 130 * MS, 137 * MS);

@@ -1,5 +1,6 @@
 /*
- * The guest kernel's scheduler, workloads section 1.1: placement of woken tasks, slices, pulls, halts.
+ * The guest kernel's scheduler, workloads section 1.1: placement of woken tasks, slices, pulls,
+ * halts.
  */
 #include "guest_world.h"
 

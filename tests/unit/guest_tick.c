@@ -37,7 +37,7 @@ static void a_busy_vcpu_pays_c9_every_4_ms(void **state)
 	world_guest(&w, "vm", 1, &wl);
 	world_start(&w);
 	world_run(&w, 200 * MS);
-	/* 25 ticks by 100 ms; the 25th, at 100.0 ms, comes before the work ends at 100 ms + 24 x 2.9 us. */
+	/* The 25th, at 100.0 ms, comes before the work ends at 100 ms + 24 x 2.9 us. */
 	assert_int_equal(world_result(&w, 0).user_ticks, 25);
 	/* C1 of the entry goes before the work. */
 	assert_int_equal(world_result(&w, 0).elapsed_last, 100 * MS + 25 * 2900 + 700);

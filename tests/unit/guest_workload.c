@@ -42,7 +42,6 @@ static const char *fault_of(struct op *op, uint32_t n, uint32_t *at)
 		struct op ops[] = {__VA_ARGS__};                                      \
 		uint32_t at = 0;                                                      \
 		const char *fault = fault_of(ops, sizeof(ops) / sizeof(ops[0]), &at); \
-                                                                                      \
 		assert_non_null(fault);                                               \
 		assert_string_equal(fault, law);                                      \
 		assert_int_equal(at, op_number);                                      \

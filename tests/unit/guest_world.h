@@ -1,6 +1,6 @@
 /*
- * A small host with guests, for tests: a machine whose hypervisor actions cost nothing unless a test says
- * so, with one or two threads per core, and workloads written down as data.
+ * A small host with guests, for tests: a machine whose hypervisor actions cost nothing unless a
+ * test says so, with one or two threads per core, and workloads written down as data.
  */
 #ifndef HV_TESTS_GUEST_WORLD_H
 #define HV_TESTS_GUEST_WORLD_H
