@@ -1,6 +1,6 @@
 #!/bin/sh
-# Instructions per operation of credit2, counted by callgrind: unlike times they do not depend on what
-# else the machine does. Operations and load are those of bench_credit2.c.
+# Instructions per operation of a policy, counted by callgrind: unlike times they do not depend on what
+# else the machine does. Operations and load are those of policy_load.h.
 # usage: bench/callgrind.sh [BENCH_PROGRAM] [vCPUs...]
 set -eu
 bench=${1:-build/bench/bench_credit2}

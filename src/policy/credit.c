@@ -25,8 +25,8 @@
  * its own. Known oddities of the real code are kept: the balance rate limit that lets a pCPU ignore
  * a request (9), the 100 ns minimum compared with the run time (9.3), 32-bit wrap-around (6.3).
  */
-#include "engine/engine.h"
 #include "policy/credit.h"
+#include "engine/engine.h"
 #include "policy/policies.h"
 
 /* ---- boot parameters (section 2) */
@@ -76,10 +76,9 @@ static const struct hv_param_desc params[C1_NR_PARAMS] = {
 	[C1_P_TSLICE] = {"sched_credit_tslice_ms", "ms",
 			 "how long a unit runs before another one of its priority does",
 			 HV_PARAM_INT, DEF_TSLICE_MS, 1, MAX_TSLICE_MS, fix_tslice, NULL},
-	[C1_P_RATELIMIT] =
-		{"sched_ratelimit_us", "us",
-		 "time for which a unit that was switched in is not preempted; 0 = off",
-		 HV_PARAM_INT, DEF_RATELIMIT_US, 0, UINT32_MAX, fix_ratelimit, NULL},
+	[C1_P_RATELIMIT] = {"sched_ratelimit_us", "us",
+			    "time for which a unit that was switched in is not preempted; 0 = off",
+			    HV_PARAM_INT, DEF_RATELIMIT_US, 0, UINT32_MAX, fix_ratelimit, NULL},
 	[C1_P_MIGRATION_DELAY] = {"vcpu_migration_delay", "us",
 				  "a unit that has just run is not stolen for this time",
 				  HV_PARAM_INT, 0, 0, MAX_DELAY_US, fix_delay, NULL},
@@ -398,7 +397,6 @@ const struct hv_policy hv_policy_credit = {
 	.yield = c1_yield,
 	.do_schedule = c1_do_schedule,
 	.pick_resource = c1_pick,
-	.adjust_affinity = c1_adjust_affinity,
 	.domain_params = c1_domain_params,
 	.sched_params = sched_params,
 	.unit_state = c1_unit_state,

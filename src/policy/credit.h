@@ -57,10 +57,9 @@ enum {
 	C1_PARKED = 1u << 0,
 	C1_YIELD = 1u << 1,
 	C1_MIGRATING = 1u << 2, /* placed anew: its next wake gets no boost */
-	C1_PINNED = 1u << 3,	/* hard affinity of exactly one pCPU */
-	C1_QUEUED = 1u << 4,
-	C1_SOFT = 1u << 5, /* queued, and counted as one whose soft affinity may matter */
-	C1_ACTIVE = 1u << 6,
+	C1_QUEUED = 1u << 3,
+	C1_SOFT = 1u << 4, /* queued, and counted as one whose soft affinity may matter */
+	C1_ACTIVE = 1u << 5,
 };
 
 struct c1_link {
@@ -76,9 +75,9 @@ struct c1_unit {
 	int32_t pri;
 	uint32_t flags;
 	int32_t credit;
-	uint32_t residual;    /* of the last charge, below C1_CREDIT_SCALE */
-	hv_time start;	      /* charged up to here; less the time of the last pass while off */
-	hv_time last_sched;   /* last pass that found it current */
+	uint32_t residual;     /* of the last charge, below C1_CREDIT_SCALE */
+	hv_time start;	       /* charged up to here; less the time of the last pass while off */
+	hv_time last_sched;    /* last pass that found it current */
 	struct c1_domain *dom; /* NULL for idle units */
 	struct c1_link active; /* place on the active list of its domain */
 };
@@ -91,7 +90,8 @@ struct c1_queue {
 	struct c1_link ring;
 	struct c1_link *below[C1_NR_GUEST_PRI];
 	bool stale;
-	uint32_t nr_soft; /* units with C1_SOFT */
+	uint32_t nr_soft;   /* units with C1_SOFT */
+	uint32_t nr_credit; /* units that are better than OVER */
 };
 
 struct c1_pcpu {
@@ -133,7 +133,9 @@ struct c1_sched {
 	struct c1_host *host;
 	/* Written under the schedule lock of the pCPU that each bit stands for. */
 	struct hv_mask idlers;
-	struct hv_mask surplus; /* nr_runnable is 2 or more */
+	struct hv_mask surplus;	      /* nr_runnable is 2 or more */
+	struct hv_mask soft;	      /* queue.nr_soft is not 0 */
+	struct hv_mask credit_queued; /* queue.nr_credit is not 0 */
 	/* Under the instance lock. */
 	struct hv_mask pcpus;
 	uint32_t nr_pcpus;
@@ -267,9 +269,11 @@ static inline void c1_burn(struct c1_unit *u, hv_time now)
 
 /* credit_queue.c */
 void c1_queue_init(struct c1_queue *q);
-void c1_queue_insert(struct c1_queue *q, struct c1_unit *u);
-void c1_queue_remove(struct c1_queue *q, struct c1_unit *u);
+void c1_queue_insert(struct c1_sched *p, struct c1_pcpu *pc, struct c1_unit *u);
+void c1_queue_remove(struct c1_sched *p, struct c1_pcpu *pc, struct c1_unit *u);
 void c1_queue_sort(struct c1_queue *q);
+/* Of a unit that may be queued. */
+void c1_set_pri(struct c1_sched *p, struct c1_unit *u, int32_t pri);
 
 /* credit_unit.c */
 void c1_insert_unit(struct hv_sched *s, struct hv_unit *unit);
@@ -277,8 +281,6 @@ void c1_remove_unit(struct hv_sched *s, struct hv_unit *unit);
 void c1_sleep(struct hv_sched *s, struct hv_unit *unit);
 void c1_wake(struct hv_sched *s, struct hv_unit *unit);
 void c1_yield(struct hv_sched *s, struct hv_unit *unit);
-void c1_adjust_affinity(struct hv_sched *s, struct hv_unit *unit, const struct hv_mask *hard,
-			const struct hv_mask *soft);
 void c1_park(struct hv_sched *s, struct c1_unit *u);   /* locked */
 void c1_unpark(struct hv_sched *s, struct c1_unit *u); /* locked */
 

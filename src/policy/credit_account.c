@@ -102,22 +102,13 @@ void c1_tick(struct hv_timer *t)
 struct accounts {
 	struct hv_sched *s;
 	struct c1_sched *p;
-	uint32_t total;	  /* T: credit to hand out */
-	uint32_t debt;	  /* -B if B is below zero */
-	uint32_t left;	  /* L: weight of the domains still to come */
-	int32_t sum;	  /* S: credit of all units seen */
-	uint32_t weight;  /* W when the run began */
-	bool spare;	  /* a domain got less than it could have: let others be first next time */
+	uint32_t total;	 /* T: credit to hand out */
+	uint32_t debt;	 /* -B if B is below zero */
+	uint32_t left;	 /* L: weight of the domains still to come */
+	int32_t sum;	 /* S: credit of all units seen */
+	uint32_t weight; /* W when the run began */
+	bool spare;	 /* a domain got less than it could have: let others be first next time */
 };
-
-static void set_pri(struct c1_unit *u, int32_t pri)
-{
-	if (u->pri == pri)
-		return;
-	u->pri = pri;
-	if (u->flags & C1_QUEUED)
-		c1_pcpu(u->unit->res)->queue.stale = true;
-}
 
 /* Credit for an active unit; what it has then decides its priority. Its schedule lock is held. */
 static void pay(const struct accounts *a, struct c1_unit *u, uint32_t share, uint32_t unit_cap)
@@ -126,13 +117,13 @@ static void pay(const struct accounts *a, struct c1_unit *u, uint32_t share, uin
 	int32_t slice = (int32_t)a->p->slice_credit;
 
 	if (credit < 0) {
-		set_pri(u, C1_OVER);
+		c1_set_pri(a->p, u, C1_OVER);
 		if (u->dom->cap && (uint32_t)-credit > unit_cap && !(u->flags & C1_PARKED))
 			c1_park(a->s, u);
 		if (credit < -slice)
 			credit = -slice;
 	} else {
-		set_pri(u, C1_UNDER);
+		c1_set_pri(a->p, u, C1_UNDER);
 		if (u->flags & C1_PARKED)
 			c1_unpark(a->s, u);
 		if (credit > slice) {
@@ -197,8 +188,8 @@ void c1_account(struct hv_timer *t)
 {
 	struct hv_sched *s = t->data;
 	struct c1_sched *p = c1_sched(s);
-	struct accounts a = {.s = s, .p = p, .total = p->credit, .left = p->weight,
-			     .weight = p->weight};
+	struct accounts a = {
+		.s = s, .p = p, .total = p->credit, .left = p->weight, .weight = p->weight};
 	struct c1_link *next;
 
 	hv_lock_acquire(s->sys, &p->lock);

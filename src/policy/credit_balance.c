@@ -4,8 +4,8 @@
  *
  * All nodes are searched for units whose soft affinity wants this pCPU before any other unit is
  * taken; the own node comes first, and within a node the search goes on behind the pCPU where the
- * last one was found. Only pCPUs with two units or more are looked at, so that the search is short
- * when there is nothing to find.
+ * last one was found. Only pCPUs with two units or more, and with a queued unit that may be good
+ * enough, are looked at, so that the search is short when there is nothing to find.
  *
  * Law: a stolen unit is on no queue, counts for the thief, and is assigned to it.
  */
@@ -42,7 +42,7 @@ static struct c1_unit *find_loot(const struct theft *t, const struct c1_pcpu *vi
 {
 	const struct c1_queue *q = &victim->queue;
 
-	if (victim->res->curr->idle || (t->soft && !q->nr_soft))
+	if (victim->res->curr->idle)
 		return NULL;
 	for (const struct c1_link *l = q->ring.next; l != &q->ring; l = l->next) {
 		struct c1_unit *u = c1_of_queue(l);
@@ -68,7 +68,7 @@ static struct c1_unit *steal_from(const struct theft *t, uint32_t c)
 		return NULL;
 	u = find_loot(t, victim);
 	if (u) {
-		c1_queue_remove(&victim->queue, u);
+		c1_queue_remove(t->p, victim, u);
 		c1_nr_runnable_down(t->p, victim);
 		hv_unit_assign(u->unit, t->r);
 		c1_nr_runnable_up(t->p, c1_pcpu(t->r));
@@ -77,7 +77,7 @@ static struct c1_unit *steal_from(const struct theft *t, uint32_t c)
 	return u;
 }
 
-/* pCPUs of a node that run guests and have more than one unit. */
+/* pCPUs of a node that run guests and have more than one unit, and may have one of the kind. */
 static bool victims(const struct theft *t, uint32_t node, struct hv_mask *m)
 {
 	const struct hv_mask *valid = hv_unit_valid(t->s), *of_node = &t->p->host->node[node];
@@ -85,6 +85,10 @@ static bool victims(const struct theft *t, uint32_t node, struct hv_mask *m)
 
 	for (unsigned i = 0; i < t->p->nw; i++) {
 		m->w[i] = valid->w[i] & of_node->w[i] & t->p->surplus.w[i] & ~t->p->idlers.w[i];
+		if (t->soft)
+			m->w[i] &= t->p->soft.w[i];
+		if (t->pri == C1_OVER)
+			m->w[i] &= t->p->credit_queued.w[i];
 		if (i == t->r->master / 64)
 			m->w[i] &= ~(1ULL << t->r->master % 64);
 		any |= m->w[i];

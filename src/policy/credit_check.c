@@ -64,7 +64,7 @@ static int check_places(const struct finding *f, const struct c1_queue *q)
 static int check_queue(struct finding *f, const struct c1_pcpu *pc)
 {
 	const struct hv_resource *r = pc->res;
-	uint32_t guests = 0, soft = 0, nr = 0;
+	uint32_t guests = 0, soft = 0, credit = 0, nr = 0;
 
 	for (const struct c1_link *l = pc->queue.ring.next; l != &pc->queue.ring; l = l->next) {
 		const struct c1_unit *u = c1_of_queue(l);
@@ -79,10 +79,12 @@ static int check_queue(struct finding *f, const struct c1_pcpu *pc)
 		    "credit: the idle unit is the last on the queue");
 		guests += !c1_is_idle(u);
 		soft += (u->flags & C1_SOFT) != 0;
+		credit += u->pri > C1_OVER;
 		nr++;
 	}
 	f->unit = NULL;
-	LAW(f, soft == pc->queue.nr_soft, "credit: units with soft affinity are counted");
+	LAW(f, soft == pc->queue.nr_soft && credit == pc->queue.nr_credit,
+	    "credit: what thieves look for is counted");
 	LAW(f, (nr != guests) == !r->curr->idle,
 	    "credit: the idle unit is queued while a guest's unit is current");
 	LAW(f, pc->nr_runnable == guests + !r->curr->idle,
@@ -100,6 +102,10 @@ static int check_pcpu(struct finding *f, const struct c1_sched *p, const struct 
 	LAW(f, !hv_mask_test(&p->idlers, c) || curr->idle, "credit: an idler is idle");
 	LAW(f, hv_mask_test(&p->surplus, c) == (pc->nr_runnable >= 2),
 	    "credit: pCPUs with units to spare are marked");
+	LAW(f,
+	    hv_mask_test(&p->soft, c) == (pc->queue.nr_soft > 0) &&
+		    hv_mask_test(&p->credit_queued, c) == (pc->queue.nr_credit > 0),
+	    "credit: pCPUs with what thieves look for are marked");
 	LAW(f, curr->idle || pc->ticker.armed, "credit: a pCPU that runs a guest ticks");
 	LAW(f, c1_unit(curr)->pri == C1_IDLE || c1_unit(curr)->pri == C1_BOOST || !curr->idle,
 	    "credit: an idle unit has the priority idle, or boost while it works");
@@ -116,7 +122,8 @@ static int check_unit(struct finding *f, const struct hv_unit *unit, const struc
 	LAW(f, u->residual < C1_CREDIT_SCALE, "credit: a residual is less than a credit");
 	LAW(f, !(u->flags & C1_PARKED) == !(unit->vcpu->pause_flags & HV_PF_PARKED),
 	    "credit: what overdrew its cap is marked parked");
-	LAW(f, !(u->flags & C1_PARKED) || (u->flags & C1_ACTIVE), "credit: parked units are active");
+	LAW(f, !(u->flags & C1_PARKED) || (u->flags & C1_ACTIVE),
+	    "credit: parked units are active");
 	LAW(f, !(u->flags & C1_QUEUED) || !(u->flags & C1_PARKED), "credit: parked units wait");
 	LAW(f, !(u->flags & C1_ACTIVE) == c1_ring_empty(&u->active),
 	    "credit: an active unit is on a list");

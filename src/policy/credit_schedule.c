@@ -43,7 +43,7 @@ static struct c1_unit *take_next(struct hv_sched *s, struct hv_resource *r, hv_t
 			return stolen;
 		}
 	}
-	c1_queue_remove(&pc->queue, x);
+	c1_queue_remove(p, pc, x);
 	x->unit->migrated = false;
 	if (tasklet)
 		x->pri = C1_BOOST;
@@ -84,7 +84,7 @@ void c1_do_schedule(struct hv_sched *s, struct hv_resource *r, struct hv_unit *p
 		u->start -= now;
 	}
 	if (hv_unit_runnable(prev))
-		c1_queue_insert(&pc->queue, u);
+		c1_queue_insert(p, pc, u);
 	else
 		c1_nr_runnable_down(p, pc);
 	do {

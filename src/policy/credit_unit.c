@@ -13,7 +13,7 @@ static void enqueue(struct hv_sched *s, struct c1_unit *u)
 {
 	struct c1_pcpu *pc = c1_pcpu(u->unit->res);
 
-	c1_queue_insert(&pc->queue, u);
+	c1_queue_insert(c1_sched(s), pc, u);
 	c1_nr_runnable_up(c1_sched(s), pc);
 }
 
@@ -62,7 +62,7 @@ void c1_sleep(struct hv_sched *s, struct hv_unit *unit)
 	if (c1_is_current(u)) {
 		hv_tickle(s, unit->res->master);
 	} else if (u->flags & C1_QUEUED) {
-		c1_queue_remove(&pc->queue, u);
+		c1_queue_remove(c1_sched(s), pc, u);
 		c1_nr_runnable_down(c1_sched(s), pc);
 	}
 }
@@ -87,21 +87,6 @@ void c1_yield(struct hv_sched *s, struct hv_unit *unit)
 {
 	HV_ASSERT(s->sys, hv_lock_held(unit->res->lock));
 	c1_unit(unit)->flags |= C1_YIELD;
-}
-
-/* 13.2 */
-void c1_adjust_affinity(struct hv_sched *s, struct hv_unit *unit, const struct hv_mask *hard,
-			const struct hv_mask *soft)
-{
-	struct c1_unit *u = c1_unit(unit);
-
-	(void)soft;
-	if (!hard)
-		return;
-	if (hv_mask_weight(hard, s->nw) == 1)
-		u->flags |= C1_PINNED;
-	else
-		u->flags &= ~(unsigned)C1_PINNED;
 }
 
 /* It has used up more than its cap allows. */
