@@ -408,34 +408,45 @@ static struct channel *find_channel(struct guest *g, const char *name)
 	return NULL;
 }
 
+/* 0 also when the other VM is not there yet. */
 static int link_channel(struct guest *const *guests, unsigned n, struct channel *c)
 {
 	for (unsigned i = 0; i < n; i++) {
 		if (strcmp(guests[i]->config->name, c->desc->vm))
 			continue;
 		c->real = find_channel(guests[i], c->desc->name);
-		return c->real ? 0 : -HV_ENOENT;
+		if (!c->real)
+			return -HV_ENOENT;
+		channel_linked(c);
+		return 0;
 	}
-	return -HV_ENOENT;
+	return 0;
+}
+
+static int link_guest(struct guest *const *guests, unsigned n, struct guest *g, const char **vm,
+		      const char **channel)
+{
+	for (uint32_t k = 0; k < g->n_inst; k++) {
+		for (uint32_t i = 0; i < g->inst[k].w->n_channels; i++) {
+			struct channel *c = &g->inst[k].channel[i];
+
+			if (c->real || !link_channel(guests, n, c))
+				continue;
+			*vm = c->desc->vm;
+			*channel = c->desc->name;
+			return -HV_ENOENT;
+		}
+	}
+	return 0;
 }
 
 int guest_link(struct guest *const *guests, unsigned n, const char **vm, const char **channel)
 {
-	for (unsigned i = 0; i < n; i++) {
-		struct guest *g = guests[i];
+	int err = 0;
 
-		for (uint32_t k = 0; k < g->n_inst; k++)
-			for (uint32_t j = 0; j < g->inst[k].w->n_channels; j++) {
-				struct channel *c = &g->inst[k].channel[j];
-
-				if (c->real || !link_channel(guests, n, c))
-					continue;
-				*vm = c->desc->vm;
-				*channel = c->desc->name;
-				return -HV_ENOENT;
-			}
-	}
-	return 0;
+	for (unsigned i = 0; i < n && !err; i++)
+		err = link_guest(guests, n, guests[i], vm, channel);
+	return err;
 }
 
 /* --- Running -------------------------------------------------------------------------------- */

@@ -74,8 +74,9 @@ int guest_create(const struct guest_config *config, struct guest **out);
 void guest_destroy(struct guest *g);
 
 /*
- * Resolve the channels that name other VMs. 0, or -HV_ENOENT: *vm and *channel then tell what is
- * missing (vm is no guest here, or has no such channel of its own).
+ * Resolve the channels that name other VMs; again whenever a VM is created later. A channel to a VM
+ * that is not there yet blocks its users until then. 0, or -HV_ENOENT: VM *vm has no *channel of
+ * its own.
  */
 int guest_link(struct guest *const *guests, unsigned n, const char **vm, const char **channel);
 

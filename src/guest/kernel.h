@@ -63,7 +63,7 @@ struct semaphore {
 
 struct channel {
 	const struct channel_desc *desc;
-	struct channel *real; /* itself, or the other VM's channel */
+	struct channel *real; /* itself, or the other VM's channel, NULL until that VM is there */
 	uint32_t count;
 	struct waitq senders, receivers;
 };
@@ -339,6 +339,7 @@ void semaphore_signal(struct vcpu *v, struct semaphore *s, int64_t n);
 bool barrier_wait(struct vcpu *v, struct task *t, const struct op *op);
 bool channel_send(struct vcpu *v, struct task *t, struct channel *c); /* false: it waits */
 bool channel_recv(struct vcpu *v, struct task *t, struct channel *c);
+void channel_linked(struct channel *c); /* real is there now */
 
 /* --- device.c */
 void task_sleep(struct vcpu *v, struct task *t, int64_t ns);

@@ -126,10 +126,33 @@ bool barrier_wait(struct vcpu *v, struct task *t, const struct op *op)
 	return true;
 }
 
+/* The other VM has not been created yet: sleep, and do the op again when it is linked. */
+static bool await_peer(struct vcpu *v, struct task *t, struct channel *c)
+{
+	assert(t->pc > 0);
+	t->pc--;
+	waitq_push(&c->senders, t);
+	task_wait(v, t, 0);
+	return false;
+}
+
+void channel_linked(struct channel *c)
+{
+	struct task *t;
+
+	assert(c->real && c->real != c);
+	while ((t = waitq_pop(&c->senders))) {
+		t->granted = true;
+		task_event(t, NULL);
+	}
+}
+
 bool channel_send(struct vcpu *v, struct task *t, struct channel *c)
 {
 	struct channel *r = c->real;
 
+	if (!r)
+		return await_peer(v, t, c);
 	if (r->receivers.head) {
 		assert(!r->count);
 		task_grant(waitq_pop(&r->receivers), v);
@@ -148,6 +171,8 @@ bool channel_recv(struct vcpu *v, struct task *t, struct channel *c)
 {
 	struct channel *r = c->real;
 
+	if (!r)
+		return await_peer(v, t, c);
 	if (!r->count) {
 		assert(!r->senders.head);
 		waitq_push(&r->receivers, t);

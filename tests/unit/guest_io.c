@@ -288,7 +288,7 @@ static void a_full_ring_stops_the_sender(void **state)
 	world_fini(&w);
 }
 
-static void a_channel_to_a_vm_that_is_not_there_is_an_error(void **state)
+static void a_channel_that_the_other_vm_does_not_have_is_an_error(void **state)
 {
 	const char *vm = NULL, *channel = NULL;
 	struct world w;
@@ -296,9 +296,52 @@ static void a_channel_to_a_vm_that_is_not_there_is_an_error(void **state)
 	(void)state;
 	world_init(&w, 4, 1);
 	world_guest(&w, "client", 1, &client);
+	world_guest(&w, "dom0", 1, &workload_idle);
 	assert_int_equal(guest_link(w.guest, w.n, &vm, &channel), -HV_ENOENT);
 	assert_string_equal(vm, "dom0");
 	assert_string_equal(channel, "tx");
+	world_fini(&w);
+}
+
+static void a_peer_may_be_created_later(void **state)
+{
+	const char *vm, *channel;
+	struct world w;
+
+	(void)state;
+	world_init(&w, 4, 1);
+	world_guest(&w, "client", 1, &client);
+	world_start(&w);
+	world_run(&w, 100 * MS);
+	assert_int_equal(world_result(&w, 0).count, 0);
+	assert_int_equal(running_time(&w, 0, 0), 16 * US);
+	world_guest(&w, "dom0", 2, &dom0);
+	assert_int_equal(guest_link(w.guest, w.n, &vm, &channel), 0);
+	guest_start(w.guest[1]);
+	world_run(&w, 200 * MS);
+	/* 100 ms / 20 us, and what is on the way. */
+	assert_in_range(world_result(&w, 0).count / (64 * KIB), 5000, 5034);
+	world_fini(&w);
+}
+
+static void a_vm_that_goes_away_leaves_its_peer_waiting(void **state)
+{
+	int64_t sent;
+	struct world w;
+
+	(void)state;
+	world_init(&w, 4, 1);
+	world_guest(&w, "client", 1, &client);
+	world_guest(&w, "dom0", 2, &dom0);
+	world_start(&w);
+	world_run(&w, 100 * MS);
+	guest_stop(w.guest[1]);
+	mc_vm_destroy(w.vm[1]);
+	world_run(&w, 200 * MS);
+	sent = world_result(&w, 0).count;
+	assert_in_range(sent / (64 * KIB), 5000, 5034);
+	world_run(&w, 300 * MS);
+	assert_int_equal(world_result(&w, 0).count, sent);
 	world_fini(&w);
 }
 
@@ -345,7 +388,9 @@ int main(void)
 		cmocka_unit_test(a_stream_is_as_fast_as_its_slowest_stage_and_needs_no_wake_ups),
 		cmocka_unit_test(a_side_that_sleeps_is_woken_across_vms),
 		cmocka_unit_test(a_full_ring_stops_the_sender),
-		cmocka_unit_test(a_channel_to_a_vm_that_is_not_there_is_an_error),
+		cmocka_unit_test(a_channel_that_the_other_vm_does_not_have_is_an_error),
+		cmocka_unit_test(a_peer_may_be_created_later),
+		cmocka_unit_test(a_vm_that_goes_away_leaves_its_peer_waiting),
 		cmocka_unit_test(noise_is_on_for_55_percent_of_the_time),
 	};
 
