@@ -90,8 +90,8 @@ void mc_poke_arrived(struct mc_pcpu *pc)
 		break;
 	case MC_PCPU_SWITCH:
 		break; /* likewise */
-	default:
-		MC_LAW(m, !"a pCPU that is off line was poked");
+	case MC_PCPU_OFFLINE:
+		MC_LAW(m, pc->state != MC_PCPU_OFFLINE);
 	}
 }
 
@@ -291,8 +291,10 @@ static void timer_arm(void *ctx, struct hv_timer *t)
 	uint32_t entity = (uint32_t)t->cls << 22 | (t->number & ((1u << 22) - 1));
 
 	if (!t->host[0]) {
-		if (!m->free_timer && mc_timer_slots_grow(m))
-			MC_LAW(m, !"no memory for a timer");
+		if (!m->free_timer && mc_timer_slots_grow(m)) {
+			mc_fail(m, MC_FAULT_MEMORY, "no memory for a timer");
+			mc_law_broken(m, "memory for a timer", __FILE__, __LINE__);
+		}
 		t->host[0] = m->free_timer;
 		slot = m->timer_slot[t->host[0] - 1];
 		m->free_timer = slot->next_free;
