@@ -34,7 +34,8 @@ struct draft {
 	char *text;
 	size_t len;
 	uint64_t random;
-	bool credit2;
+	const char *policy;
+	bool has_weights; /* of domains, and caps */
 	unsigned pcpus;
 	unsigned nr_domains;
 	unsigned id[MAX_DOMAINS], vcpus[MAX_DOMAINS];
@@ -88,14 +89,29 @@ static void write_topology(struct draft *d)
 	fprintf(d->out, "\nipi %u\n", ONE_OF(d, 0, 0, 1, 700, 2500, 20000, 300000));
 }
 
-static void write_params(struct draft *d)
+static void write_credit_params(struct draft *d)
+{
+	static const char *const tickle[] = {"head", "head-fixed", "head-without", "with-2012",
+					     "without-2012"};
+
+	if (one_in(d, 2))
+		fprintf(d->out, "param credit_tickle %s\n", tickle[below(d, 5)]);
+	if (one_in(d, 3))
+		fprintf(d->out, "param sched_ratelimit_us %u\n", ONE_OF(d, 0, 50, 1000, 20000));
+	if (one_in(d, 3))
+		fprintf(d->out, "param sched_credit_tslice_ms %u\n", ONE_OF(d, 1, 2, 5, 10));
+	if (one_in(d, 3))
+		fprintf(d->out, "param vcpu_migration_delay %u\n", ONE_OF(d, 1, 1500, 100000));
+	if (one_in(d, 3))
+		fprintf(d->out, "param load-balance-ratelimit %u\n", ONE_OF(d, 0, 100, 5000));
+	if (one_in(d, 4))
+		fprintf(d->out, "param tickle_one_idle_cpu 0\n");
+}
+
+static void write_credit2_params(struct draft *d)
 {
 	static const char *const arrangement[] = {"cpu", "core", "socket", "node", "all"};
 
-	if (one_in(d, 4))
-		fprintf(d->out, "param sched_smt_power_savings 1\n");
-	if (!d->credit2)
-		return;
 	if (!one_in(d, 4))
 		fprintf(d->out, "param credit2_runqueue %s\n", arrangement[below(d, 5)]);
 	if (one_in(d, 3))
@@ -116,6 +132,16 @@ static void write_params(struct draft *d)
 		fprintf(d->out, "param credit2_balance_over %d\n", (int)below(d, 7) - 6);
 }
 
+static void write_params(struct draft *d)
+{
+	if (one_in(d, 4))
+		fprintf(d->out, "param sched_smt_power_savings 1\n");
+	if (strcmp(d->policy, "credit") == 0)
+		write_credit_params(d);
+	else if (strcmp(d->policy, "credit2") == 0)
+		write_credit2_params(d);
+}
+
 /* "DOM.VCPU" of any vCPU. */
 static void write_vcpu(struct draft *d)
 {
@@ -133,9 +159,9 @@ static void write_domain(struct draft *d)
 	d->id[i] = 1 + MAX_DOMAINS * below(d, 100) + i;
 	d->vcpus[i] = 1 + below(d, one_in(d, 6) ? 12 : 4);
 	fprintf(d->out, "domain %u vcpus %u", d->id[i], d->vcpus[i]);
-	if (d->credit2 && one_in(d, 2))
+	if (d->has_weights && one_in(d, 2))
 		fprintf(d->out, " weight %u", one_of(d, weights, sizeof(weights) / 4));
-	if (d->credit2 && one_in(d, 3))
+	if (d->has_weights && one_in(d, 3))
 		fprintf(d->out, " cap %u", 1 + below(d, 100 * d->vcpus[i] + 10));
 	fputc('\n', d->out);
 }
@@ -220,16 +246,17 @@ static void write_command(struct draft *d)
 }
 
 /* The script of a seed; d->text is the caller's. */
-static void write_script(struct draft *d, uint64_t seed, bool credit2)
+static void write_script(struct draft *d, uint64_t seed, const char *policy)
 {
 	unsigned commands;
 
 	memset(d, 0, sizeof(*d));
 	d->random = seed;
-	d->credit2 = credit2;
+	d->policy = policy;
+	d->has_weights = strncmp(policy, "credit", 6) == 0;
 	d->out = open_memstream(&d->text, &d->len);
 	assert_non_null(d->out);
-	fprintf(d->out, "sched %s\n", credit2 ? "credit2" : "null");
+	fprintf(d->out, "sched %s\n", policy);
 	write_topology(d);
 	write_params(d);
 	for (unsigned n = 1 + below(d, 5); n; n--)
@@ -263,7 +290,7 @@ static void replay_checked(const struct script *s, const struct draft *d, uint64
 	fail();
 }
 
-static void random_scripts(bool credit2)
+static void random_scripts(const char *policy)
 {
 	size_t lines = 0;
 
@@ -273,7 +300,7 @@ static void random_scripts(bool credit2)
 		struct script_error err;
 		struct record once = {0}, again = {0};
 
-		write_script(&d, seed, credit2);
+		write_script(&d, seed, policy);
 		if (script_parse(d.text, d.len, &s, &err)) {
 			print_error("%s# seed %" PRIu64 ", line %u: %s\n", d.text, seed, err.line,
 				    err.text);
@@ -293,21 +320,28 @@ static void random_scripts(bool credit2)
 	assert_true(lines > 60 * (size_t)nr_scripts);
 }
 
+static void random_credit_scripts_break_no_law(void **state)
+{
+	(void)state;
+	random_scripts("credit");
+}
+
 static void random_credit2_scripts_break_no_law(void **state)
 {
 	(void)state;
-	random_scripts(true);
+	random_scripts("credit2");
 }
 
 static void random_null_scripts_break_no_law(void **state)
 {
 	(void)state;
-	random_scripts(false);
+	random_scripts("null");
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_credit_scripts_break_no_law),
 		cmocka_unit_test(random_credit2_scripts_break_no_law),
 		cmocka_unit_test(random_null_scripts_break_no_law),
 	};

@@ -110,6 +110,10 @@ static void boot(struct trial *t)
 	static const char *const most[] = {"1", "2", "3", "16"};
 	static const char *const limits[] = {"0", "100", "1000", "5000"};
 	static const char *const bools[] = {"0", "1"};
+	static const char *const slices[] = {"4", "10", "30", "1001"};
+	static const char *const times[] = {"0", "300", "5000"};
+	static const char *const tickles[] = {"head", "head-fixed", "head-without", "with-2012",
+					      "without-2012"};
 	struct fake *f = t->f;
 	struct hv_host host = fake_host;
 	uint32_t core[FAKE_PCPUS], socket[FAKE_PCPUS];
@@ -128,6 +132,11 @@ static void boot(struct trial *t)
 	maybe_set(t, "sched_credit2_max_cpus_runqueue", most, 4);
 	maybe_set(t, "sched_ratelimit_us", limits, 4);
 	maybe_set(t, "sched_smt_power_savings", bools, 2);
+	maybe_set(t, "sched_credit_tslice_ms", slices, 4);
+	maybe_set(t, "vcpu_migration_delay", times, 3);
+	maybe_set(t, "load-balance-ratelimit", times, 3);
+	maybe_set(t, "tickle_one_idle_cpu", bools, 2);
+	maybe_set(t, "credit_tickle", tickles, 5);
 	assert_int_equal(hv_pool_create(f->sys, 0, t->policy, HV_GRAN_CPU, &t->pools[0]), 0);
 	assert_int_equal(hv_pool_create(f->sys, 1, t->policy, HV_GRAN_CPU, &t->pools[1]), 0);
 	for (unsigned c = 0; c < topo.nr_pcpus; c++) {
@@ -290,6 +299,8 @@ static void set_params(struct trial *t)
 	}
 	if (draw(t, 4) == 0 && hv_sched_params_get(pool, &s) == 0) {
 		s.ratelimit_us = draw(t, 2) ? 0 : 100 + draw(t, 3000);
+		if (s.tslice_ms)
+			s.tslice_ms = 4 + draw(t, 30);
 		EXPECT(t, hv_sched_params_set(pool, &s) == 0);
 	}
 }

@@ -260,7 +260,7 @@ static inline void fake_fire_due(struct fake *f)
 
 	while ((t = fake_first_timer(f)) && t->expiry <= f->now) {
 		fake_timer_forget(f, t);
-		f->here = t->cls == HV_TIMER_SCHEDULE ? t->number : 0;
+		f->here = t->cls == HV_TIMER_SCHEDULE || t->cls == HV_TIMER_TICK ? t->number : 0;
 		hv_timer_fire(t);
 		f->here = 0;
 	}
