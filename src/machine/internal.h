@@ -123,6 +123,7 @@ struct mc_machine {
 	void *trace_ctx;
 	/* watch.c */
 	struct hv_mask idle_mask; /* idle pCPUs on which no request is pending */
+	bool closing;		  /* vCPUs are being freed: nobody watches any more */
 	struct mc_vcpu *waiting;
 	uint32_t nr_idle_wait; /* vCPUs with idle_since >= 0 */
 	unsigned nw;

@@ -275,6 +275,7 @@ void mc_destroy(struct mc_machine *m)
 {
 	m->trace = NULL;
 	m->observe = NULL;
+	m->closing = true;
 	if (m->sys)
 		mc_guard(m, destroy_engine, m); /* does nothing after a fault */
 	while (m->blocks)

@@ -43,6 +43,8 @@ void mc_watch_runstate(struct mc_vcpu *mv, enum hv_runstate_kind to)
 {
 	struct mc_machine *m = mv->machine;
 
+	if (m->closing)
+		return;
 	if (to == HV_RUNNABLE) {
 		if (mv->wait_prev)
 			return;
@@ -70,7 +72,7 @@ void mc_watch_idle(struct mc_pcpu *pc, bool idle)
 {
 	struct mc_machine *m = pc->machine;
 
-	if (hv_mask_test(&m->idle_mask, pc->id) == idle)
+	if (m->closing || hv_mask_test(&m->idle_mask, pc->id) == idle)
 		return;
 	if (idle) {
 		hv_mask_set(&m->idle_mask, pc->id);
