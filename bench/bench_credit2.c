@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cost of wakes and passes of credit2, with a runqueue per socket; credit resets happen within passes. policy_load.h tells load and measurement.
+ * Cost of wakes and passes of credit2, with a runqueue per socket. Credit resets and balancing
+ * happen within passes. policy_load.h defines load and measurement.
  */
 #include "policy_load.h"
 

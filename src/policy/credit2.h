@@ -141,7 +141,7 @@ struct c2_sched {
 	struct hv_mask initialised; /* active pCPUs of this instance */
 	uint32_t nr_pcpus;
 	/*
-	 * By pCPU number. turn and curr mirror the current unit of the pCPU's resource and when that
+	 * By pCPU number. turn and curr mirror the current unit of the pCPU's resource and when it
 	 * was switched in, close together for those who look for a pCPU to preempt. They change at
 	 * decisions of this policy only, under the runqueue's lock.
 	 */

@@ -8,9 +8,9 @@
  *
  * Xen tries every pair (a out, b in) of n * m, a first, and keeps what is strictly better than all
  * before: the result is the first in this order among the best. Here the same pair is found in
- * O((n + m) log(n + m)): with both sides sorted by load, the best b for each a lies next to one place
- * that only moves up as a's load grows; among equally good a's the first in member order is kept,
- * and its first b is found by a walk.
+ * O((n + m) log(n + m)): with both sides sorted by load, the best b for each a lies next to one
+ * place that only moves up as a's load grows; among equally good a's the first in member order is
+ * kept, and its first b is found by a walk.
  */
 #include "policy/credit2.h"
 

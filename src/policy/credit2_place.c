@@ -56,10 +56,10 @@ static uint32_t fallback(const struct hv_sched *s, const struct c2_unit *u)
 }
 
 /*
- * Prospective load of rq for u, as if u were not there yet; INT64_MAX if it cannot be read. While a
- * unit is inserted that is so for the runqueue of its provisional resource, because the caller holds
- * the lock and the unit is not in the runqueue yet: recordings of Xen show new units being sent to
- * other runqueues, or left where they are if there is no other.
+ * Prospective load of rq for u, as if u were not there yet; INT64_MAX if it cannot be read. While
+ * a unit is inserted that is so for the runqueue of its provisional resource, because the caller
+ * holds the lock and the unit is not in the runqueue yet: recordings of Xen show new units being
+ * sent to other runqueues, or left where they are if there is no other.
  */
 static int64_t load_without(const struct c2_unit *u, struct c2_runq *rq)
 {

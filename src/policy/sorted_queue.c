@@ -213,7 +213,7 @@ void sorted_queue_remove(struct sorted_queue *q, struct sorted_node *n)
 
 		replace_child(q, parent, n, child);
 		if (child) {
-			/* An only child is red, and so n is black: swapping colours restores all. */
+			/* An only child is red, so n is black: swapping colours restores all. */
 			child->parent_red = (uintptr_t)parent;
 		} else if (!is_red(n)) {
 			fix_remove(q, NULL, parent);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Credit2: burning and resetting credit, slices, the order of the queue, who goes on. The names T1...
- * are those of the credit2 spec, section 20; "bug n" is section 21, Qn section 19.
+ * Credit2: burning and resetting credit, slices, the order of the queue, who goes on. The names
+ * T1... are those of the credit2 spec, section 20; "bug n" is section 21, Qn section 19.
  */
 #include "credit2_world.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Credit2: which pCPUs share a runqueue, load averages, where new and moved units go. The names T10...
- * are those of the credit2 spec, section 20; "bug n" is section 21, Qn section 19.
+ * Credit2: which pCPUs share a runqueue, load averages, where new and moved units go. The names
+ * T10... are those of the credit2 spec, section 20; "bug n" is section 21, Qn section 19.
  */
 #include "credit2_world.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Credit2: which pCPU is asked to come for a queued unit, and which one may take it. The names T13...
- * are those of the credit2 spec, section 20; "bug n" is section 21, Qn section 19.
+ * Credit2: which pCPU is asked to come for a queued unit, and which one may take it. The names
+ * T13... are those of the credit2 spec, section 20; "bug n" is section 21, Qn section 19.
  */
 #include "credit2_world.h"
 

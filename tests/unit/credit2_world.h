@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fake host with credit2 for tests that start from a given state: credits, homes and loads are set
- * directly where the behaviour under test begins there. The clock is at 10 s when pCPUs are added.
+ * A fake host with credit2 for tests that start from a given state: credits, homes and loads are
+ * set directly where the behaviour under test begins there. The clock is at 10 s when pCPUs are
+ * added.
  */
 #ifndef TESTS_CREDIT2_WORLD_H
 #define TESTS_CREDIT2_WORLD_H
