@@ -109,6 +109,8 @@ char *sc_format(struct sc_arena *arena, const char *format, ...)
 	char *text;
 	int len;
 
+	assert(format);
+
 	va_start(args, format);
 	len = vsnprintf(NULL, 0, format, args);
 	va_end(args);

@@ -246,7 +246,7 @@ bool sc_read_list(struct sc_parse *p, const struct sc_node *node, const char *na
 
 bool sc_is_name(const char *text)
 {
-	if (!isalpha((unsigned char)*text) || strlen(text) > 64)
+	if (!isalpha((unsigned char)*text) || strlen(text) > 64 || strcmp(text, "null") == 0)
 		return false;
 	for (; *text; text++) {
 		if (!isalnum((unsigned char)*text) && *text != '_' && *text != '-')

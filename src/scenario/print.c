@@ -3,6 +3,7 @@
  * resolved into plain values, so the copy does not depend on this version of the program.
  */
 #include <assert.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -38,6 +39,35 @@ char *sc_mask_format(const struct hv_mask *m, char *buf, size_t size)
 		c = hv_mask_next(m, end + 1, SC_NW);
 	}
 	return buf;
+}
+
+void sc_print_scalar(FILE *out, const char *text)
+{
+	assert(out && text);
+	if (isalnum((unsigned char)*text) && strcmp(text, "null") != 0 &&
+	    strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			 "0123456789./%_-()") == strlen(text)) {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fprintf(out, "\\%c", *text);
+		else if ((unsigned char)*text < ' ' || *text == 127)
+			fprintf(out, "\\x%02x", (unsigned char)*text);
+		else
+			fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+/* "key: text" */
+static void print_text(FILE *out, const char *key, const char *text)
+{
+	fprintf(out, "%s: ", key);
+	sc_print_scalar(out, text);
+	fputc('\n', out);
 }
 
 static const char *quantity(enum sc_quantity kind, int64_t value, char buf[48])
@@ -87,10 +117,10 @@ static void print_host(FILE *out, const struct scenario *s)
 		s->preset ? s->preset : "generic", t->n_cpus, t->n_online,
 		sc_mask_format(&t->online, mask, sizeof(mask)), t->n_sockets, t->n_cores,
 		t->n_nodes);
-	fprintf(out, "  topology: \"%s\"\n", t->name);
+	print_text(out, "  topology", t->name);
 	fputs("  hypervisor: xen\n", out);
 	if (*s->xen.cmdline)
-		fprintf(out, "  cmdline: \"%s\"\n", s->xen.cmdline);
+		print_text(out, "  cmdline", s->xen.cmdline);
 	fputs("  params:\n", out);
 	print_table(out, sc_hw_params, &s->hw);
 	fprintf(out, "    ibpb: %s\n    l1d: \"%s\"\n", s->hw.ibpb ? "on" : "off",
@@ -162,23 +192,6 @@ static void print_placement(FILE *out, const struct scenario *s, const struct sc
 	fputs("}\n", out);
 }
 
-/* Text of a parameter as a YAML scalar, in quotes unless it is surely plain. */
-static void print_scalar(FILE *out, const char *text)
-{
-	if (*text && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				  "0123456789./%_-()") == strlen(text)) {
-		fputs(text, out);
-		return;
-	}
-	fputc('\'', out);
-	for (; *text; text++) {
-		if (*text == '\'')
-			fputc('\'', out);
-		fputc(*text, out);
-	}
-	fputc('\'', out);
-}
-
 static void print_workload(FILE *out, const struct sc_vm *vm)
 {
 	const struct workload *w = vm->workload;
@@ -188,11 +201,11 @@ static void print_workload(FILE *out, const struct sc_vm *vm)
 		sc_workload_print(out, w);
 		return;
 	}
-	fprintf(out, "    workload: # %s\n      use: %s\n", w->text, w->name);
+	fprintf(out, "    workload: # %.*s\n", (int)strcspn(w->text, "\n"), w->text);
+	print_text(out, "      use", w->name);
 	for (uint32_t i = 0; i < w->n_params; i++) {
-		fprintf(out, "      %s: ", w->param[i].name);
-		print_scalar(out, w->param[i].text);
-		fputc('\n', out);
+		fputs("      ", out);
+		print_text(out, w->param[i].name, w->param[i].text);
 	}
 }
 
@@ -276,8 +289,11 @@ static void print_timeline(FILE *out, const struct scenario *s)
 			fprintf(out, "    every: %s\n    times: %" PRIu64 "\n",
 				quantity(SC_Q_DURATION, e->every, every), e->count);
 		fputs("    do:\n", out);
-		for (unsigned int k = 0; k < e->n_ops; k++)
-			fprintf(out, "      - \"%s\"\n", e->op[k].text);
+		for (unsigned int k = 0; k < e->n_ops; k++) {
+			fputs("      - ", out);
+			sc_print_scalar(out, e->op[k].text);
+			fputc('\n', out);
+		}
 	}
 }
 
@@ -299,7 +315,9 @@ void scenario_print_expects(FILE *out, const struct scenario_file *f)
 	for (unsigned int i = 0; i < f->n_expects; i++) {
 		const struct sc_expect *e = &f->expect[i];
 
-		fprintf(out, "  - that: '%s'\n    seeds: %s\n", e->text,
-			e->over == SC_OVER_EACH ? "each" : "mean");
+		print_text(out, "  - that", e->text);
+		fprintf(out, "    seeds: %s\n", e->over == SC_OVER_EACH ? "each" : "mean");
+		if (e->why)
+			print_text(out, "    why", e->why);
 	}
 }

@@ -392,6 +392,9 @@ void scenario_print_expects(FILE *out, const struct scenario_file *f);
 /* The workload as a program of its own, in YAML below `workload:` (indented by six blanks). */
 void sc_workload_print(FILE *out, const struct workload *w);
 
+/* A text as a YAML scalar, quoted and escaped if need be. */
+void sc_print_scalar(FILE *out, const char *text);
+
 const char *sc_sched_name(enum sc_sched sched);
 const char *sc_runqueue_name(enum sc_runqueue runq);
 

@@ -196,15 +196,13 @@ static void read_placement(struct sc_parse *p, const struct sc_node *node,
 static void read_vcpus(struct sc_fields *f, struct sc_vm *vm)
 {
 	const struct sc_node *max;
+	int64_t value;
 
 	sc_take_uint(f, "vcpus", 1, SC_MAX_VCPUS, &vm->vcpus);
 	vm->maxvcpus = vm->vcpus;
 	max = sc_take(f, "maxvcpus");
-	if (max) {
-		int64_t value;
-
-		if (sc_read_quantity(f->p, max, "maxvcpus", SC_Q_COUNT, 1, SC_MAX_VCPUS, &value) &&
-		    value < vm->vcpus)
+	if (max && sc_read_quantity(f->p, max, "maxvcpus", SC_Q_COUNT, 1, SC_MAX_VCPUS, &value)) {
+		if (value < vm->vcpus)
 			sc_error(f->p, &max->mark,
 				 "maxvcpus: %s is less than vcpus, expected at least %u", max->text,
 				 vm->vcpus);

@@ -144,8 +144,8 @@ static void print_channels(FILE *out, const struct workload *w)
 		if (w->channel[i].vm)
 			fprintf(out, PAD "  %s: {vm: %s}\n", w->channel[i].name, w->channel[i].vm);
 		else
-			fprintf(out, PAD "  %s: {slots: %u}\n", w->channel[i].name,
-				w->channel[i].slots);
+			fprintf(out, PAD "  %s: {slots: %u, poll: %s}\n", w->channel[i].name,
+				w->channel[i].slots, plain(SC_Q_DURATION, w->channel[i].poll, b));
 	}
 	if (w->n_devices)
 		fputs(PAD "devices:\n", out);
@@ -341,7 +341,9 @@ void sc_workload_print(FILE *out, const struct workload *w)
 	char name[96];
 
 	assert(out && w);
-	fprintf(out, PAD "name: \"%s\"\n", w->name);
+	fputs(PAD "name: ", out);
+	sc_print_scalar(out, w->name);
+	fputc('\n', out);
 	print_classes(out, w);
 	print_backgrounds(out, w);
 	print_locks(out, w);
@@ -354,9 +356,11 @@ void sc_workload_print(FILE *out, const struct workload *w)
 		print_ops(out, w, &w->program[i]);
 	}
 	print_tasks(out, w);
-	fprintf(out, PAD "metric: {kind: %s, name: \"%s\"", metrics[w->metric.kind],
-		w->metric.name);
-	if (*w->metric.unit)
-		fprintf(out, ", unit: \"%s\"", w->metric.unit);
+	fprintf(out, PAD "metric: {kind: %s, name: ", metrics[w->metric.kind]);
+	sc_print_scalar(out, w->metric.name);
+	if (*w->metric.unit) {
+		fputs(", unit: ", out);
+		sc_print_scalar(out, w->metric.unit);
+	}
 	fprintf(out, "}\n" PAD "runs: %u\n", w->runs);
 }

@@ -1,5 +1,6 @@
 /*
- * Scenario files as a whole: VMs, domain 0, run, variants, `set`, messages, the printed configuration.
+ * Scenario files as a whole: VMs, domain 0, run, variants, `set`, messages, the printed
+ * configuration.
  */
 #include "scenario_text.h"
 
@@ -29,7 +30,9 @@ static const char *mask(const struct hv_mask *m)
 	return sc_mask_format(m, text, sizeof(text));
 }
 
-/* --- Defaults ----------------------------------------------------------------------------------- */
+/*
+ * --- Defaults -----------------------------------------------------------------------------------
+ */
 
 static void a_vm_has_documented_defaults(void **state)
 {
@@ -110,7 +113,9 @@ static void domain_0_follows_the_command_line(void **state)
 	       "x.yaml:2:15: error: dom0: vcpus: 3 contradicts dom0_max_vcpus");
 }
 
-/* --- VMs ---------------------------------------------------------------------------------------- */
+/*
+ * --- VMs ----------------------------------------------------------------------------------------
+ */
 
 static void count_makes_numbered_vms_of_one_group(void **state)
 {
@@ -222,7 +227,9 @@ static void names_are_unique_words(void **state)
 	refuse(HOST "vms: [{vcpus: 1}]\n", "x.yaml:2:8: error: 'name' is missing in a VM");
 }
 
-/* --- Bad YAML and bad types --------------------------------------------------------------------- */
+/*
+ * --- Bad YAML and bad types ---------------------------------------------------------------------
+ */
 
 static void wrong_yaml_is_told_with_its_place(void **state)
 {
@@ -305,7 +312,9 @@ static void hostile_yaml_ends_in_a_message(void **state)
 	refuse(bomb, "the document is too large");
 }
 
-/* --- Variants ----------------------------------------------------------------------------------- */
+/*
+ * --- Variants -----------------------------------------------------------------------------------
+ */
 
 static void a_variant_sets_any_key(void **state)
 {
@@ -393,7 +402,9 @@ static void until_names_a_workload_with_an_end(void **state)
 	refuse(HOST "vms: [{name: a, workload: hog}]\nrun: {until: a}\n", "has no end");
 }
 
-/* --- The printed configuration ------------------------------------------------------------------ */
+/*
+ * --- The printed configuration ------------------------------------------------------------------
+ */
 
 static char *printed(const struct scenario *s)
 {
