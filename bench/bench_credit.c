@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cost of wakes, passes, and ticks with accounting (column "timer") of credit. policy_load.h tells load and measurement.
+ * Cost of wakes, passes, and ticks with accounting (column "timer") of credit. policy_load.h tells
+ * load and measurement.
  */
 #include "policy_load.h"
 

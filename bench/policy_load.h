@@ -8,10 +8,10 @@
  * runnable but for those that the load below has just blocked. The host does next to nothing: its
  * clock is a variable, a poke sets a bit, a timer is a variable, nothing is traced.
  *
- * Load, in rounds of 500 us: 8 running vCPUs, drawn at random, block; their pCPUs make a pass; 250 us
- * later 8 vCPUs, those that have been blocked longest, are woken; the pCPUs that were tickled make a
- * pass; 250 us later timers fire (ends of slices, ticks and accounting of credit) and the pCPUs that
- * they ask make a pass. So 32 pCPUs make 16 to 60 passes a round, most of which switch.
+ * Load, in rounds of 500 us: 8 running vCPUs, drawn at random, block; their pCPUs make a pass; 250
+ * us later 8 vCPUs, those that have been blocked longest, are woken; the pCPUs that were tickled
+ * make a pass; 250 us later timers fire (ends of slices, ticks and accounting of credit) and the
+ * pCPUs that they ask make a pass. So 32 pCPUs make 16 to 60 passes a round, most of which switch.
  *
  * Measured, one thread, caches warm (2000 rounds before the clock starts):
  *  wake   hv_wake() of a blocked vCPU: runstate, insertion into the queue, tickle;
@@ -19,9 +19,9 @@
  *         charging, choosing, slice, balancing, and what the unit switched out needs;
  *  timer  hv_timer_fire() of any timer.
  * Times are of batches (8 wakes; all passes or timers of one moment), less the cost of reading the
- * clock. The mean of a block of rounds is one value; of 25 blocks the least is given, and in brackets
- * the median, which says how much else went on on the machine. Instructions per operation: run
- * bench/callgrind.sh, which counts inside wake_batch() and pass_batch() alone.
+ * clock. The mean of a block of rounds is one value; of 25 blocks the least is given, and in
+ * brackets the median, which says how much else went on on the machine. Instructions per operation:
+ * run bench/callgrind.sh, which counts inside wake_batch() and pass_batch() alone.
  *
  * The columns "real" show Xen's own code at commit c447b7308b in a similar private set-up.
  */
@@ -349,7 +349,7 @@ static struct cost measure(struct bench *b, unsigned rounds)
 			     wake[BLOCKS / 2], pass[BLOCKS / 2], timer[BLOCKS / 2]};
 }
 
-/* For callgrind: no clock, a line with the operations made; everything counted is in the batches. */
+/* For callgrind: no clock, a line with the operations made; what counts is in the batches. */
 static void count(const char *policy, unsigned nr_units, unsigned rounds)
 {
 	static struct bench b;
