@@ -381,6 +381,12 @@ int hv_domain_create(struct hv_pool *pool, int id, unsigned max_vcpus, struct hv
 int hv_domain_destroy(struct hv_domain *d);
 struct hv_domain *hv_domain_find(struct hv_sys *sys, int id);
 /*
+ * Give the domain the handle by which time tables name it (by default twelve zero bytes and its id,
+ * most significant byte first) and say whether it is a control domain (default: no). Before its first
+ * vCPU is created, else -HV_EBUSY.
+ */
+int hv_domain_identify(struct hv_domain *d, const uint8_t handle[16], bool control);
+/*
  * Create the next vCPU (ids ascend), down at first. hard and soft may be NULL (all): affinity is
  * final before the policy places the unit (core-scheduling 3.1). host is the host's own pointer.
  * -HV_ENOSPC (max_vcpus reached), -HV_EINVAL (hard affinity misses the pool), -HV_ENOMEM.
@@ -418,6 +424,14 @@ int64_t hv_pcpu_idle_time(struct hv_sys *sys, unsigned pcpu);
 struct hv_domain_params {
 	uint32_t weight; /* 1..65535; 0 on set = leave */
 	uint32_t cap;	 /* percent of one pCPU (per unit member), 0 = none */
+	/* rtds, of all units of the domain; 0 on set = leave. Get answers the policy's defaults. */
+	uint32_t period_us, budget_us;
+};
+
+/* rtds: what one unit may use. */
+struct hv_unit_params {
+	uint32_t period_us, budget_us; /* >= 10 us each, budget <= period */
+	bool extratime;		       /* runs on at a lower priority when the budget is used up */
 };
 
 struct hv_sched_params {
@@ -431,6 +445,30 @@ int hv_domain_params_get(struct hv_domain *d, struct hv_domain_params *p);
 int hv_domain_params_set(struct hv_domain *d, const struct hv_domain_params *p);
 int hv_sched_params_get(struct hv_pool *pool, struct hv_sched_params *p);
 int hv_sched_params_set(struct hv_pool *pool, const struct hv_sched_params *p);
+/* Of the vCPU's whole unit. */
+int hv_unit_params_get(struct hv_vcpu *v, struct hv_unit_params *p);
+int hv_unit_params_set(struct hv_vcpu *v, const struct hv_unit_params *p);
+
+/*
+ * The time table of a pool (arinc653 sections 2, 4): windows follow each other from the start of each
+ * major frame; what is left of the frame is idle. A window names its vCPU by the domain's handle, so
+ * the domain need not exist yet.
+ */
+#define HV_HANDLE_BYTES 16
+#define HV_MAX_WINDOWS	64
+struct hv_window {
+	uint8_t handle[HV_HANDLE_BYTES];
+	uint32_t vcpu;
+	uint64_t runtime; /* ns, > 0 */
+};
+/*
+ * major: length of the frame in ns, up to 2^62. -HV_EINVAL, and the old table stays, when there is no
+ * window or more than HV_MAX_WINDOWS, a length of zero, or more in the windows than in the frame.
+ * -HV_EOPNOTSUPP: the policy has no time table.
+ */
+int hv_frame_set(struct hv_pool *pool, uint64_t major, unsigned nr, const struct hv_window *window);
+/* window: room for HV_MAX_WINDOWS; *nr of them are filled. */
+int hv_frame_get(struct hv_pool *pool, uint64_t *major, unsigned *nr, struct hv_window *window);
 
 /* ---- the schedule path (core-scheduling 2) */
 
@@ -606,6 +644,8 @@ struct hv_domain {
 	int id;
 	uint32_t max_vcpus, nr_vcpus;
 	uint32_t pause_count;
+	bool control;			 /* privileged: arinc653 gives it windows by itself */
+	uint8_t handle[HV_HANDLE_BYTES]; /* its name in time tables */
 };
 
 enum hv_param_kind {
@@ -633,6 +673,7 @@ struct hv_policy {
 	const char *name;
 	const struct hv_param_desc *params;
 	unsigned nr_params;
+	bool ignores_affinity; /* its units stay where it puts them, whatever their masks (arinc653) */
 
 	int (*init)(struct hv_sched *s);    /* * 0 or negative errno */
 	void (*deinit)(struct hv_sched *s); /* * */
@@ -676,6 +717,12 @@ struct hv_policy {
 	int (*domain_params)(struct hv_sched *s, struct hv_domain *d, struct hv_domain_params *p,
 			     bool set);
 	int (*sched_params)(struct hv_sched *s, struct hv_sched_params *p, bool set);
+	int (*unit_params)(struct hv_sched *s, struct hv_unit *u, struct hv_unit_params *p,
+			   bool set);
+	int (*frame_set)(struct hv_sched *s, uint64_t major, unsigned nr,
+			 const struct hv_window *window);
+	int (*frame_get)(const struct hv_sched *s, uint64_t *major, unsigned *nr,
+			 struct hv_window *window);
 
 	void (*unit_state)(const struct hv_sched *s, const struct hv_unit *u, struct hv_state *out);
 	int (*runqueue_info)(const struct hv_sched *s, unsigned index,

@@ -112,6 +112,25 @@ void record_text(struct record *r, const char *name, const char *value)
 	put(r, "\"", 1);
 }
 
+void record_list_begin(struct record *r, const char *name)
+{
+	put_name(r, name);
+	put(r, "[", 1);
+}
+
+void record_list_text(struct record *r, bool first, const char *value)
+{
+	assert(!strpbrk(value, "\"\\\n"));
+	put_string(r, first ? "\"" : ",\"");
+	put_string(r, value);
+	put(r, "\"", 1);
+}
+
+void record_list_end(struct record *r)
+{
+	put(r, "]", 1);
+}
+
 void record_vcpu(struct record *r, const char *name, int domain, unsigned vcpu)
 {
 	put_name(r, name);

@@ -31,6 +31,10 @@ void record_text(struct record *r, const char *name, const char *value);
 void record_vcpu(struct record *r, const char *name, int domain, unsigned vcpu);
 /* "0-3,8" */
 void record_pcpus(struct record *r, const char *name, const struct hv_mask *pcpus, unsigned nw);
+/* A list of texts: begin, each text, end. */
+void record_list_begin(struct record *r, const char *name);
+void record_list_text(struct record *r, bool first, const char *value);
+void record_list_end(struct record *r);
 void record_end(struct record *r);
 
 /* Drops a line that was begun and not finished. */

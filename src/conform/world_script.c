@@ -27,7 +27,7 @@ void world_wake(struct world *w, struct world_vcpu *g)
 }
 
 /* A refused change of parameters or affinity. */
-static void put_error(struct world *w, int rc)
+void world_put_error(struct world *w, int rc)
 {
 	if (rc == 0 || rc == -HV_EOPNOTSUPP)
 		return;
@@ -49,7 +49,7 @@ static void set_params(struct world *w, struct hv_domain *d, const unsigned *wei
 		params.weight = *weight;
 	if (cap)
 		params.cap = *cap;
-	put_error(w, rc ? rc : hv_domain_params_set(d, &params));
+	world_put_error(w, rc ? rc : hv_domain_params_set(d, &params));
 }
 
 static void set_ratelimit(struct world *w, unsigned us)
@@ -58,7 +58,7 @@ static void set_ratelimit(struct world *w, unsigned us)
 	int rc = hv_sched_params_get(w->pool, &params);
 
 	params.ratelimit_us = us;
-	put_error(w, rc ? rc : hv_sched_params_set(w->pool, &params));
+	world_put_error(w, rc ? rc : hv_sched_params_set(w->pool, &params));
 }
 
 static void create_domain(struct world *w, const struct script_line *l)
@@ -66,6 +66,12 @@ static void create_domain(struct world *w, const struct script_line *l)
 	const struct script_domain *sd = &w->s->domain[l->domain];
 	struct hv_domain *d;
 	int rc = hv_domain_create(w->pool, sd->id, sd->vcpus, &d);
+	uint8_t handle[HV_HANDLE_BYTES];
+
+	if (!rc && (l->create.has_handle || l->create.control)) {
+		world_handle((uint32_t)(l->create.has_handle ? l->create.handle : sd->id), handle);
+		rc = hv_domain_identify(d, handle, l->create.control);
+	}
 
 	for (unsigned i = 0; !rc && i < sd->vcpus; i++) {
 		struct world_vcpu *g = &w->vcpu[sd->first + i];
@@ -135,10 +141,10 @@ static void vcpu_line(struct world *w, const struct script_line *l)
 		hv_vcpu_down(g->v);
 		break;
 	case SCRIPT_HARD:
-		put_error(w, hv_affinity_set(g->v, &l->pcpus, NULL));
+		world_put_error(w, hv_affinity_set(g->v, &l->pcpus, NULL));
 		break;
 	case SCRIPT_SOFT:
-		put_error(w, hv_affinity_set(g->v, NULL, &l->pcpus));
+		world_put_error(w, hv_affinity_set(g->v, NULL, &l->pcpus));
 		break;
 	default:
 		assert(!"a line about a vCPU");
@@ -161,13 +167,14 @@ void world_script_line(struct world *w, const struct script_line *l)
 		set_ratelimit(w, l->value);
 		break;
 	case SCRIPT_RTDS:
+		world_unit_params(w, l);
+		break;
 	case SCRIPT_ARINC:
+		world_table_set(w, l);
+		break;
 	case SCRIPT_ARINC_GET:
-		/*
-		 * Reached only with a policy of that name: boot refuses a policy that is missing.
-		 */
-		world_stop(w, REPLAY_REFUSED, "policy '%s' has no interface for this command here",
-			   w->s->sched);
+		world_table_get(w);
+		break;
 	default:
 		vcpu_line(w, l);
 	}

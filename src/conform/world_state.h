@@ -93,6 +93,14 @@ void world_record_state(struct world *w, const struct hv_unit *u, bool total, co
 /* The runqueue lines at the start, the load lines at the end. */
 void world_record_runqueues(struct world *w, bool load);
 
+/* world_table.c: parameters of rtds vCPUs, time tables of arinc653 */
+void world_handle(uint32_t id, uint8_t handle[HV_HANDLE_BYTES]);
+void world_table_set(struct world *w, const struct script_line *l);
+void world_table_get(struct world *w);
+void world_unit_params(struct world *w, const struct script_line *l);
+/* A refused change of parameters or affinity makes an error line. */
+void world_put_error(struct world *w, int rc);
+
 /* world_guest.c: what guests do */
 void world_guest_behave(struct world *w, struct world_vcpu *g, const struct script_behaviour *b);
 /* Its CPU time until the next action starts anew: it wakes. */

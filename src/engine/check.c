@@ -79,7 +79,7 @@ static int check_unit(const struct hv_sys *sys, const struct hv_unit *u, struct 
 	LAW(u->is_running == running, "a unit runs from its switch-in until it is saved", u,
 	    r->master);
 	LAW(r->curr != u || u->vcpu->pause_flags & HV_PF_MIGRATING ||
-		    hv_mask_test(&u->hard, r->master),
+		    r->sched->policy->ignores_affinity || hv_mask_test(&u->hard, r->master),
 	    "nothing runs outside its hard affinity", u, r->master);
 	LAW(u->soft_counts == (!hv_mask_subset(&u->hard, &u->soft, sys->nw) &&
 			       hv_mask_intersects(&u->hard, &u->soft, sys->nw)),

@@ -42,6 +42,8 @@ int hv_domain_create(struct hv_pool *pool, int id, unsigned max_vcpus, struct hv
 	d->pool = pool;
 	d->id = id;
 	d->max_vcpus = max_vcpus;
+	for (unsigned i = 0; i < 4; i++)
+		d->handle[HV_HANDLE_BYTES - 1 - i] = (uint8_t)((uint32_t)id >> (8 * i));
 	d->vcpus = hv_alloc(sys, max_vcpus * sizeof(*d->vcpus));
 	rc = d->vcpus ? 0 : -HV_ENOMEM;
 	if (!rc && s->policy->alloc_domain)
@@ -270,6 +272,38 @@ int hv_domain_params_set(struct hv_domain *d, const struct hv_domain_params *p)
 	rc = s->policy->domain_params(s, d, &copy, true);
 	HV_CHECKED(d->sys);
 	return rc;
+}
+
+int hv_unit_params_get(struct hv_vcpu *v, struct hv_unit_params *p)
+{
+	struct hv_sched *s = v->domain->pool->sched;
+
+	if (!s->policy->unit_params)
+		return -HV_EOPNOTSUPP;
+	memset(p, 0, sizeof(*p));
+	return s->policy->unit_params(s, v->unit, p, false);
+}
+
+int hv_unit_params_set(struct hv_vcpu *v, const struct hv_unit_params *p)
+{
+	struct hv_sched *s = v->domain->pool->sched;
+	struct hv_unit_params copy = *p;
+	int rc;
+
+	if (!s->policy->unit_params)
+		return -HV_EOPNOTSUPP;
+	rc = s->policy->unit_params(s, v->unit, &copy, true);
+	HV_CHECKED(v->domain->sys);
+	return rc;
+}
+
+int hv_domain_identify(struct hv_domain *d, const uint8_t handle[16], bool control)
+{
+	if (d->nr_vcpus > 0)
+		return -HV_EBUSY;
+	memcpy(d->handle, handle, sizeof(d->handle));
+	d->control = control;
+	return 0;
 }
 
 void hv_unit_state(const struct hv_unit *u, struct hv_state *out)

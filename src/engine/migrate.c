@@ -54,6 +54,11 @@ static bool target_ok(const struct hv_unit *u, const struct hv_resource *r, cons
 	return r->lock == l && hv_mask_test(&u->domain->pool->res_valid, r->master);
 }
 
+static bool hard_allows(const struct hv_unit *u, const struct hv_resource *r)
+{
+	return u->res->sched->policy->ignores_affinity || hv_mask_test(&u->hard, r->master);
+}
+
 /*
  * Find a target and return with the locks of both the current and the target resource held.
  */
@@ -74,11 +79,10 @@ static struct hv_resource *pick_and_lock(struct hv_unit *u, struct hv_lock **old
 		if (a != u->res->lock) {
 			target = NULL; /* remapped while we waited */
 		} else {
-			if (target && target_ok(u, target, b) &&
-			    hv_mask_test(&u->hard, target->master))
+			if (target && target_ok(u, target, b) && hard_allows(u, target))
 				return target;
 			target = s->policy->pick_resource(s, u);
-			HV_ASSERT(sys, target && hv_mask_test(&u->hard, target->master));
+			HV_ASSERT(sys, target && hard_allows(u, target));
 			if (target_ok(u, target, b))
 				return target;
 		}

@@ -169,6 +169,27 @@ int hv_sched_params_set(struct hv_pool *pool, const struct hv_sched_params *p)
 	return rc;
 }
 
+int hv_frame_set(struct hv_pool *pool, uint64_t major, unsigned nr, const struct hv_window *window)
+{
+	struct hv_sched *s = pool->sched;
+	int rc;
+
+	if (!s->policy->frame_set)
+		return -HV_EOPNOTSUPP;
+	rc = s->policy->frame_set(s, major, nr, window);
+	HV_CHECKED(pool->sys);
+	return rc;
+}
+
+int hv_frame_get(struct hv_pool *pool, uint64_t *major, unsigned *nr, struct hv_window *window)
+{
+	struct hv_sched *s = pool->sched;
+
+	if (!s->policy->frame_get)
+		return -HV_EOPNOTSUPP;
+	return s->policy->frame_get(s, major, nr, window);
+}
+
 int hv_runqueue_info(struct hv_pool *pool, unsigned index, struct hv_runqueue_info *out)
 {
 	struct hv_sched *s = pool->sched;
