@@ -219,6 +219,8 @@ struct mc_vcpu {
 	int64_t pace;	   /* P when warm: wall per nominal, 2^-20 */
 	int64_t carry;	   /* wall * 2^20 not yet worth an nns, < P */
 	int64_t loss_smt, loss_memory; /* parts of P that are losses */
+	int64_t warm_wall, warm_done;  /* settled, not yet in run_ns */
+	bool warm_memory;	       /* ...some of it with a memory loss */
 	int64_t charge[3];	       /* ns to pay before further guest work, by enum mc_charge */
 	int64_t debt;		       /* D in 2^-20 ns: it falls by g each ns */
 	hv_time entered;	       /* on this core since, for F */

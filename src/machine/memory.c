@@ -104,6 +104,7 @@ static void apply_pace(struct mc_pcpu *pc)
 	struct mc_vcpu *mv = pc->mv;
 	int64_t mu = pc->hw_cls->mu;
 	int64_t stall, pace, smt = pc->hw_compute - pc->hw_alone;
+	bool slower;
 
 	if (pc->state != MC_PCPU_RUN || mv->kind != MC_COMPUTE)
 		return;
@@ -113,13 +114,16 @@ static void apply_pace(struct mc_pcpu *pc)
 	if (pace == mv->pace && smt == mv->loss_smt)
 		return;
 	mc_settle_vcpu(mv);
+	if (mv->warm_wall && smt != mv->loss_smt)
+		mc_book_warm(mv);
 	mv->loss_smt = smt;
 	mv->loss_memory = stall - mu;
 	if (pace == mv->pace)
 		return; /* as fast as before, for other reasons: only the ledger differs */
+	slower = pace > mv->pace;
 	mv->pace = pace;
 	mv->carry = 0;
-	mc_repaced(pc);
+	mc_repaced(pc, slower);
 }
 
 void mc_refresh_pace(struct mc_pcpu *pc)

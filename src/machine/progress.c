@@ -28,41 +28,69 @@ static int64_t take(int64_t *from, int64_t most)
 	return n;
 }
 
-/* delta ns of MC_COMPUTE at one pace; loss_cold: what the pace has of the cold factor. */
-static void settle_at_pace(struct mc_vcpu *mv, int64_t delta, int64_t pace, int64_t loss_cold)
+/* nns that wall ns at a pace are worth, with what is carried from before. */
+static int64_t work_in(int64_t wall, int64_t pace, int64_t carry)
 {
-	struct hw_split s;
+	if (wall < 1LL << 42)
+		return ((wall << 20) + carry) / pace;
+	return (int64_t)((((__int128)wall << 20) + carry) / pace);
+}
+
+/* nns done in delta ns at one pace; the remainder of the division is carried. */
+static int64_t advance_work(struct mc_vcpu *mv, int64_t delta, int64_t pace)
+{
 	int64_t done;
 
 	if (pace == MC_ONE && !mv->carry) {
 		done = delta;
-	} else if (delta < 1LL << 42) {
-		int64_t sum = (delta << 20) + mv->carry;
-
-		done = sum / pace;
-		mv->carry = sum - done * pace;
 	} else {
-		__int128 sum = ((__int128)delta << 20) + mv->carry;
+		done = work_in(delta, pace, mv->carry);
+		/* below P < 2^63, so it is right modulo 2^64 as well */
+		mv->carry = (int64_t)(((uint64_t)delta << 20) + (uint64_t)mv->carry -
+				      (uint64_t)done * (uint64_t)pace);
+	}
+	if (mv->left == MC_FOREVER)
+		return done;
+	if (done >= mv->left) {
+		done = mv->left;
+		mv->carry = 0;
+	}
+	mv->left -= done;
+	return done;
+}
 
-		done = (int64_t)(sum / pace);
-		mv->carry = (int64_t)(sum - (__int128)done * pace);
-	}
-	if (mv->left != MC_FOREVER) {
-		if (done >= mv->left) {
-			done = mv->left;
-			mv->carry = 0;
-		}
-		mv->left -= done;
-	}
-	if (done == delta) {
-		mv->run_ns[OBSERVE_USEFUL] += delta;
-		return;
-	}
-	hw_split(&s, delta, done, mv->loss_smt, loss_cold, mv->loss_memory);
+static void book(struct mc_vcpu *mv, int64_t wall, int64_t done, int64_t loss_cold,
+		 int64_t loss_memory)
+{
+	struct hw_split s;
+
+	hw_split(&s, wall, done, mv->loss_smt, loss_cold, loss_memory);
 	mv->run_ns[OBSERVE_USEFUL] += s.useful;
 	mv->run_ns[OBSERVE_SMT] += s.smt;
 	mv->run_ns[OBSERVE_COLD] += s.cold;
 	mv->run_ns[OBSERVE_MEMORY] += s.memory;
+}
+
+/*
+ * Warm work is booked in one piece for as long as its SMT loss is the same, however often the memory part of
+ * its pace changes: per nns, what is neither useful nor lost to the sibling is lost to memory.
+ */
+void mc_book_warm(struct mc_vcpu *mv)
+{
+	int64_t wall = mv->warm_wall, done = mv->warm_done, loss = wall - done, smt;
+
+	mv->warm_wall = mv->warm_done = 0;
+	if (!mv->warm_memory || loss <= 0) {
+		book(mv, wall, done, 0, 0);
+		return;
+	}
+	mv->warm_memory = false;
+	smt = (int64_t)((__int128)done * mv->loss_smt >> 20);
+	if (smt > loss)
+		smt = loss; /* by a few ns, for what was carried from before */
+	mv->run_ns[OBSERVE_USEFUL] += done;
+	mv->run_ns[OBSERVE_SMT] += smt;
+	mv->run_ns[OBSERVE_MEMORY] += loss - smt;
 }
 
 /* How long its present cold phase lasts. */
@@ -82,14 +110,33 @@ static void settle_compute(struct mc_vcpu *mv, int64_t delta)
 		int64_t part = delta < cold ? delta : cold;
 		int64_t pace = hw_cold_pace(mv->pace, g);
 
-		settle_at_pace(mv, part, pace, pace - mv->pace);
+		book(mv, part, advance_work(mv, part, pace), pace - mv->pace, mv->loss_memory);
 		mv->debt = part < cold ? mv->debt - part * g : 0;
 		if (!mv->debt)
 			mv->carry = 0; /* the end of a cold phase is a change of pace */
 		delta -= part;
 	}
-	if (delta)
-		settle_at_pace(mv, delta, mv->pace, 0);
+	mv->warm_wall += delta;
+	mv->warm_done += advance_work(mv, delta, mv->pace);
+	mv->warm_memory |= mv->loss_memory != 0;
+}
+
+/* Charges first, in this order; returns what is left of delta. */
+static int64_t pay_charges(struct mc_vcpu *mv, int64_t delta)
+{
+	static const enum observe_time category[] = {
+		[MC_CHARGE_HYPERVISOR] = OBSERVE_HYPERVISOR,
+		[MC_CHARGE_USEFUL] = OBSERVE_USEFUL,
+		[MC_CHARGE_SPIN] = OBSERVE_SPIN,
+	};
+
+	for (unsigned i = 0; i < sizeof(category) / sizeof(category[0]); i++) {
+		int64_t paid = take(&mv->charge[i], delta);
+
+		mv->run_ns[category[i]] += paid;
+		delta -= paid;
+	}
+	return delta;
 }
 
 void mc_settle_vcpu(struct mc_vcpu *mv)
@@ -106,18 +153,12 @@ void mc_settle_vcpu(struct mc_vcpu *mv)
 		mv->run_ns[OBSERVE_HYPERVISOR] += delta;
 		return;
 	}
-	int64_t paid = take(&mv->charge[MC_CHARGE_HYPERVISOR], delta);
-
-	mv->run_ns[OBSERVE_HYPERVISOR] += paid;
-	delta -= paid;
-	paid = take(&mv->charge[MC_CHARGE_USEFUL], delta);
-	mv->run_ns[OBSERVE_USEFUL] += paid;
-	delta -= paid;
-	paid = take(&mv->charge[MC_CHARGE_SPIN], delta);
-	mv->run_ns[OBSERVE_SPIN] += paid;
-	delta -= paid;
-	if (!delta)
-		return;
+	if (mv->charge[MC_CHARGE_HYPERVISOR] | mv->charge[MC_CHARGE_USEFUL] |
+	    mv->charge[MC_CHARGE_SPIN]) {
+		delta = pay_charges(mv, delta);
+		if (!delta)
+			return;
+	}
 	MC_LAW(m, mv->kind != MC_NONE);
 	if (mv->kind == MC_COMPUTE) {
 		settle_compute(mv, delta);
@@ -152,7 +193,8 @@ static int64_t phase_length(const struct mc_vcpu *mv)
 
 		wall = wall_of(mv->left, pace, mv->carry);
 		if (wall > cold) {
-			int64_t done = (int64_t)((((__int128)cold << 20) + mv->carry) / pace);
+			int64_t done =
+				hw_done(cold, pace); /* what is carried only makes it early */
 
 			wall = cold + wall_of(mv->left - done, mv->pace, 0);
 		}
@@ -207,12 +249,14 @@ void mc_requeue(struct mc_pcpu *pc)
  * The event may stay early: then it finds work left and is queued anew. So the many small changes of pace
  * that neighbours cause move it only when it would come too late.
  */
-void mc_repaced(struct mc_pcpu *pc)
+void mc_repaced(struct mc_pcpu *pc, bool slower)
 {
 	struct mc_machine *m = pc->machine;
 	struct mc_vcpu *mv = pc->mv;
 	int64_t wall;
 
+	if (slower && pc->ev.pos)
+		return; /* it cannot come too late */
 	if (pc->advancing || mv->charge[MC_CHARGE_HYPERVISOR] || due_now(pc, mv))
 		return; /* its event does not depend on its pace */
 	wall = phase_length(mv);
@@ -312,6 +356,8 @@ void mc_start_running(struct mc_vcpu *mv)
 
 void mc_report_run(struct mc_vcpu *mv)
 {
+	if (mv->warm_wall)
+		mc_book_warm(mv);
 	if (mv->machine->observe)
 		observe_run(mv->machine->observe, mv->hv, mv->run_from, mv->start, mv->run_ns);
 	mv->run_from = mv->start;
