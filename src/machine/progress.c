@@ -115,6 +115,8 @@ static void settle_compute(struct mc_vcpu *mv, int64_t delta)
 		if (!mv->debt)
 			mv->carry = 0; /* the end of a cold phase is a change of pace */
 		delta -= part;
+		if (!delta)
+			return; /* still cold: what is carried is worth less than it is when warm */
 	}
 	mv->warm_wall += delta;
 	mv->warm_done += advance_work(mv, delta, mv->pace);
