@@ -26,11 +26,13 @@ static const char built_in_text[] =
 	"classes: {build: {sigma: 0.6}}\n"
 	"workloads:\n"
 	"  own: {params: {t: 3ms, n: 4}, locks: {l: {kind: futex, count: $n}},\n"
-	"    program: [{loop: {times: $n, do: [{compute: exp($t)}, {lock: l}, {unlock: l}]}}, done],\n"
+	"    program: [{loop: {times: $n, do: [{compute: exp($t)}, {lock: l}, {unlock: l}]}},\n"
+	"      done],\n"
 	"    metric: elapsed}\n"
 	"vms:\n"
 	"  - {name: a, vcpus: 2, maxvcpus: 3, weight: 512, cap: 50, cpus: '0-3,^1',\n"
-	"     workload: {use: own, t: 4ms}, placement: {0: 25%, 1: 75%}, memory: 1GiB, start: 10ms}\n"
+	"     workload: {use: own, t: 4ms}, placement: {0: 25%, 1: 75%}, memory: 1GiB,\n"
+	"     start: 10ms}\n"
 	"  - {name: b, count: 3, cpus_soft: 'node:1', workload: {use: xen-build, jobs: 3}}\n"
 	"  - {name: i, workload: iperf}\n"
 	"run: {warmup: 1s, duration: 2s, seeds: 2, seed: 7, until: a, stall_limit: 1s}\n"
@@ -219,22 +221,19 @@ static void mutate(char *text)
 	}
 }
 
-static char *print_all(const struct scenario *s)
+static void print_all(const struct scenario *s, char **text)
 {
-	char *text = NULL;
 	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = open_memstream(text, &len);
 
 	assert(out);
 	scenario_print(out, s);
 	fclose(out);
-	return text;
 }
 
 static const char *shown_part(const char *print)
 {
-	const char *part =
-		strstr(print, "topology:"); /* behind the comment with the preset's name */
+	const char *part = strstr(print, "topology:"); /* behind the preset's name, a comment */
 
 	return part ? part : print;
 }
@@ -244,11 +243,12 @@ static bool prints_as_itself(const struct scenario *s)
 {
 	struct sc_diag diag = {0};
 	struct scenario_file *f;
-	char *once = print_all(s), *twice = NULL;
+	char *once = NULL, *twice = NULL;
 	bool same = false;
 
+	print_all(s, &once);
 	if (scenario_load_text("print", once, strlen(once), ".", NULL, 0, &diag, &f) == 0) {
-		twice = print_all(&f->variant[0]);
+		print_all(&f->variant[0], &twice);
 		same = strcmp(shown_part(once), shown_part(twice)) == 0;
 		scenario_file_free(f);
 	}

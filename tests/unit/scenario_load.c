@@ -449,7 +449,7 @@ static void the_printed_configuration_reads_back_as_itself(void **state)
 		"        - forever:\n"
 		"            - loop: {times: 'uniform(1, 3)', do: [{chance: {p: 4%, do: []}}]}\n"
 		"            - loop: {times: 2, do: []}\n"
-		"            - chance: {p: 50%, do: [{compute: 'lognormal(1ms, 0.8)'}, {send: c}]}\n"
+		"            - chance: {p: 50%, do: [{compute: 'lognormal(1s, 0.8)'}, {send: c}]}\n"
 		"            - draw: {to: r1, size: exp(4KiB)}\n"
 		"            - io: {device: d, bytes: r1/2}\n"
 		"            - lock: l\n"

@@ -193,7 +193,8 @@ static void shared_objects_are_found_by_name(void **state)
 {
 	const struct workload *w = workload(
 		"{locks: {a: {kind: spin}, b: {kind: futex, count: 16}, c: {kind: rw}}, "
-		"barriers: {w: {parties: 4, kind: spin, spin: 200ms}}, semaphores: {s: {initial: 2}}, "
+		"barriers: {w: {parties: 4, kind: spin, spin: 200ms}}, "
+		"semaphores: {s: {initial: 2}}, "
 		"devices: {d: {latency: exp(8ms), rate: 500MB/s, slots: 32}}, "
 		"channels: {x: {slots: 16}}, program: [{lock: b}, {unlock: b}, {lock_shared: c}, "
 		"{barrier: w}, {wait: s}, {signal: {semaphore: s, count: 2}}, {signal: s}, "
