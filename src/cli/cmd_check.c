@@ -73,8 +73,9 @@ static int print_arrangement(const struct scenario *s)
 		return EXIT_INTERNAL;
 	}
 	if (n == 0)
-		printf("# Runqueues: none, sched=%s has one slot per pCPU\n",
-		       sc_sched_name(s->xen.sched));
+		printf("# Runqueues: none, sched=%s has one %s per pCPU\n",
+		       sc_sched_name(s->xen.sched),
+		       s->xen.sched == SC_SCHED_NULL ? "slot" : "queue");
 	else
 		printf("# Runqueues: %u\n", n);
 	for (uint32_t i = 0; i < n; i++)

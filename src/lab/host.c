@@ -174,8 +174,15 @@ int lab_boot_params(void *scenario, struct hv_sys *sys)
 		{"credit2_cap_period_ms", x->cap_period_ms},
 		{"sched_ratelimit_us", x->ratelimit_us},
 		{"sched_smt_power_savings", x->smt_power_savings},
+		{"sched_credit_tslice_ms", x->tslice_ms},
+		{"vcpu_migration_delay", x->migration_delay_us},
+		{"load-balance-ratelimit", x->balance_ratelimit_us},
+		{"tickle_one_idle_cpu", x->tickle_one_idle_cpu},
 	};
 	int ret = set_param(sys, "credit2_runqueue", sc_runqueue_name(x->runqueue));
+
+	if (ret == 0)
+		ret = set_param(sys, "credit_tickle", sc_tickle_name(x->tickle));
 
 	for (unsigned i = 0; ret == 0 && i < sizeof(number) / sizeof(*number); i++)
 		ret = set_number(sys, number[i].name, number[i].value);

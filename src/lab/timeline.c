@@ -30,7 +30,12 @@ static int set_pool(struct lab_run *run, const struct sc_op *op)
 
 	if (ret != 0)
 		return ret;
-	p.ratelimit_us = op->ratelimit_us;
+	if (op->set_ratelimit)
+		p.ratelimit_us = op->ratelimit_us;
+	if (op->set_tslice)
+		p.tslice_ms = op->tslice_ms;
+	if (op->set_migration_delay)
+		p.migration_delay_us = op->migration_delay_us;
 	return hv_sched_params_set(mc_pool(run->machine), &p);
 }
 

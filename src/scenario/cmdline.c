@@ -5,7 +5,8 @@
  * Law: what Xen corrects with a warning is corrected here in the same way, with a warning; text
  * that it could not read is an error (Xen would go on with its default, which nobody asked for). A
  * parameter of Xen that has no effect on scheduling is accepted with a warning; one that Xen does
- * not know is an error. source: credit2 section 1, core-scheduling section 7.3.
+ * not know is an error. One parameter is ours: credit_tickle.
+ * source: credit2 section 1, credit section 2, core-scheduling section 7.3.
  */
 #include "scenario/cmdline.h"
 
@@ -96,9 +97,11 @@ static bool read_uint(const struct word *w, unsigned int min, unsigned int max, 
 
 /* --- One reader per parameter ----------------------------------------------------------------- */
 
-static const char *const sched_names[] = {"credit2", "null"};
-static const char *const later_scheds[] = {"credit", "rtds", "arinc653"};
+static const char *const sched_names[] = {"credit2", "credit", "null"};
+static const char *const later_scheds[] = {"rtds", "arinc653"};
 static const char *const runqueue_names[] = {"cpu", "core", "socket", "node", "all"};
+static const char *const tickle_names[] = {"head", "head-fixed", "head-without", "with-2012",
+					   "without-2012"};
 
 static int index_of(const char *text, const char *const *words, unsigned int n)
 {
@@ -111,19 +114,19 @@ static int index_of(const char *text, const char *const *words, unsigned int n)
 
 static bool read_sched(const struct word *w, struct sc_xen *xen)
 {
-	int found = index_of(w->value, sched_names, 2);
+	int found = index_of(w->value, sched_names, 3);
 
 	if (found >= 0) {
 		xen->sched = (enum sc_sched)found;
 		return true;
 	}
-	if (index_of(w->value, later_scheds, 3) >= 0) {
+	if (index_of(w->value, later_scheds, 2) >= 0) {
 		sc_error(w->p, &w->mark,
-			 "sched=%s is not available yet, expected sched=credit2 or sched=null",
+			 "sched=%s is not available yet, expected sched=credit2, credit or null",
 			 w->value);
 		return false;
 	}
-	return wrong(w, "credit2 or null");
+	return wrong(w, "credit2, credit or null");
 }
 
 static bool read_gran(const struct word *w, struct sc_xen *xen)
@@ -230,6 +233,54 @@ static bool read_ratelimit(const struct word *w, struct sc_xen *xen)
 		value = 1000;
 	}
 	xen->ratelimit_us = value;
+	return true;
+}
+
+/* Beyond min..max it becomes `instead`. */
+static bool read_bounded(const struct word *w, unsigned int min, unsigned int max,
+			 unsigned int instead, unsigned int *out)
+{
+	unsigned int value;
+
+	if (!read_uint(w, 0, UINT_MAX, &value))
+		return false;
+	if (value < min || value > max) {
+		sc_warning(w->p, &w->mark,
+			   "%s: %u is out of range (%u..%u), %u is used, as Xen does", w->name,
+			   value, min, max, instead);
+		value = instead;
+	}
+	*out = value;
+	return true;
+}
+
+static bool read_tslice(const struct word *w, struct sc_xen *xen)
+{
+	return read_bounded(w, 1, 1000, 30, &xen->tslice_ms);
+}
+
+static bool read_migration_delay(const struct word *w, struct sc_xen *xen)
+{
+	return read_bounded(w, 0, 100000, 0, &xen->migration_delay_us);
+}
+
+static bool read_balance_ratelimit(const struct word *w, struct sc_xen *xen)
+{
+	return read_bounded(w, 0, 1000000, 1000000, &xen->balance_ratelimit_us);
+}
+
+static bool read_tickle_one(const struct word *w, struct sc_xen *xen)
+{
+	return read_bool(w, &xen->tickle_one_idle_cpu);
+}
+
+static bool read_tickle(const struct word *w, struct sc_xen *xen)
+{
+	int found = index_of(w->value, tickle_names, 5);
+
+	if (found < 0)
+		return wrong(w, "head, head-fixed, head-without, with-2012 or without-2012");
+	xen->tickle = (enum sc_tickle)found;
 	return true;
 }
 
@@ -348,6 +399,11 @@ static const struct {
 	{"credit2_balance_over", read_over, false},
 	{"credit2_cap_period_ms", read_cap_period, false},
 	{"sched_ratelimit_us", read_ratelimit, false},
+	{"sched_credit_tslice_ms", read_tslice, false},
+	{"vcpu_migration_delay", read_migration_delay, false},
+	{"load-balance-ratelimit", read_balance_ratelimit, false},
+	{"tickle_one_idle_cpu", read_tickle_one, true},
+	{"credit_tickle", read_tickle, false},
 	{"sched_smt_power_savings", read_power, true},
 	{"smt", read_smt, true},
 	{"maxcpus", read_maxcpus, false},
@@ -355,9 +411,6 @@ static const struct {
 	{"dom0_max_vcpus", read_dom0_vcpus, false},
 	{"dom0_vcpus_pin", read_dom0_pin, true},
 	{"dom0_nodes", read_dom0_nodes, false},
-	{"sched_credit_tslice_ms", read_other, false},
-	{"vcpu_migration_delay", read_other, false},
-	{"load-balance-ratelimit", read_other, false},
 	{"rcu-idle-timer-period-ms", read_other, false},
 	{"dom0_mem", read_other, false},
 	{"console", read_other, false},
@@ -453,6 +506,10 @@ void sc_cmdline_default(struct sc_xen *xen)
 		.balance_over = -3,
 		.cap_period_ms = 10,
 		.ratelimit_us = 1000,
+		.tslice_ms = 30,
+		.balance_ratelimit_us = 1000,
+		.tickle_one_idle_cpu = true,
+		.tickle = SC_TICKLE_HEAD,
 		.smt = true,
 		.dom0_max_vcpus = UINT_MAX,
 	};
@@ -491,6 +548,12 @@ const char *sc_sched_name(enum sc_sched sched)
 {
 	assert(sched <= SC_SCHED_NULL);
 	return sched_names[sched];
+}
+
+const char *sc_tickle_name(enum sc_tickle tickle)
+{
+	assert(tickle <= SC_TICKLE_WITHOUT_2012);
+	return tickle_names[tickle];
 }
 
 const char *sc_runqueue_name(enum sc_runqueue runq)

@@ -143,6 +143,13 @@ static void print_xen(FILE *out, const struct sc_xen *xen)
 			sc_runqueue_name(xen->runqueue), xen->max_cpus_runqueue,
 			xen->migrate_resist_us, xen->load_precision_shift, xen->load_window_shift,
 			xen->balance_under, xen->balance_over, xen->cap_period_ms);
+	if (xen->sched == SC_SCHED_CREDIT)
+		fprintf(out,
+			" sched_credit_tslice_ms=%u vcpu_migration_delay=%u"
+			" load-balance-ratelimit=%u\n"
+			"#      tickle_one_idle_cpu=%d credit_tickle=%s",
+			xen->tslice_ms, xen->migration_delay_us, xen->balance_ratelimit_us,
+			xen->tickle_one_idle_cpu, sc_tickle_name(xen->tickle));
 	fprintf(out,
 		" sched-gran=cpu sched_ratelimit_us=%u\n#      sched_smt_power_savings=%d smt=%d",
 		xen->ratelimit_us, xen->smt_power_savings, xen->smt);

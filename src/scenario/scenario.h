@@ -137,12 +137,20 @@ struct sc_hw {
 
 /* --- Hypervisor (Xen) ------------------------------------------------------------------------- */
 
-enum sc_sched { SC_SCHED_CREDIT2, SC_SCHED_NULL };
+enum sc_sched { SC_SCHED_CREDIT2, SC_SCHED_CREDIT, SC_SCHED_NULL };
 enum sc_runqueue { SC_RUNQ_CPU, SC_RUNQ_CORE, SC_RUNQ_SOCKET, SC_RUNQ_NODE, SC_RUNQ_ALL };
+/* credit_tickle: which pCPUs credit asks to come for a vCPU that wakes (credit section 12.4). */
+enum sc_tickle {
+	SC_TICKLE_HEAD,
+	SC_TICKLE_HEAD_FIXED,
+	SC_TICKLE_HEAD_WITHOUT,
+	SC_TICKLE_WITH_2012,
+	SC_TICKLE_WITHOUT_2012,
+};
 
 /*
- * Effective boot parameters (core-scheduling section 7.3, credit2 section 1), all validated as Xen
- * does.
+ * Effective boot parameters (core-scheduling section 7.3, credit2 section 1, credit section 2), all
+ * validated as Xen does.
  */
 struct sc_xen {
 	const char *cmdline; /* effective text: base and the variant's replacements */
@@ -155,6 +163,12 @@ struct sc_xen {
 	int balance_under, balance_over;
 	unsigned int cap_period_ms;
 	unsigned int ratelimit_us; /* 0 or 100..500000 */
+	/* credit */
+	unsigned int tslice_ms;		   /* 1..1000 */
+	unsigned int migration_delay_us;   /* 0..100000 */
+	unsigned int balance_ratelimit_us; /* 0..1000000 */
+	bool tickle_one_idle_cpu;
+	enum sc_tickle tickle;
 	bool smt_power_savings;
 	bool smt;
 	unsigned int maxcpus;			     /* 0 = no limit */
@@ -197,8 +211,8 @@ struct sc_run {
 };
 
 enum sc_op_kind {
-	SC_OP_SCHED_DOM,  /* sched-credit2 -d DOM [-w W] [-c C] */
-	SC_OP_SCHED_POOL, /* sched-credit2 -s -r US */
+	SC_OP_SCHED_DOM,  /* sched-credit2 or sched-credit -d DOM [-w W] [-c C] */
+	SC_OP_SCHED_POOL, /* sched-credit2 -s -r US; sched-credit -s [-t MS] [-r US] [-m US] */
 	SC_OP_VCPU_PIN,	  /* vcpu-pin DOM VCPU|all HARD [SOFT] */
 	SC_OP_VCPU_SET,	  /* vcpu-set DOM N */
 	SC_OP_PAUSE,
@@ -215,11 +229,12 @@ struct sc_op {
 	unsigned int vm, n_vms;
 	int vcpu; /* -1 = all */
 	bool set_weight, set_cap, set_hard, set_soft;
+	bool set_ratelimit, set_tslice, set_migration_delay;
 	unsigned int weight, cap;
 	struct hv_mask hard, soft;
-	unsigned int vcpus;	   /* vcpu-set */
-	unsigned int ratelimit_us; /* sched pool */
-	int64_t time;		   /* overrun */
+	unsigned int vcpus;					  /* vcpu-set */
+	unsigned int ratelimit_us, tslice_ms, migration_delay_us; /* sched pool */
+	int64_t time;						  /* overrun */
 	const char *text;
 	int line;
 };
@@ -396,6 +411,7 @@ void sc_workload_print(FILE *out, const struct workload *w);
 void sc_print_scalar(FILE *out, const char *text);
 
 const char *sc_sched_name(enum sc_sched sched);
+const char *sc_tickle_name(enum sc_tickle tickle);
 const char *sc_runqueue_name(enum sc_runqueue runq);
 
 #endif

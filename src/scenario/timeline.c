@@ -19,6 +19,8 @@
 #define MAX_REPEATS   10000000
 #define RATELIMIT_MIN 100
 #define RATELIMIT_MAX 500000
+#define TSLICE_MAX    1000			   /* ms */
+#define DELAY_MAX     100000			   /* us */
 #define MAX_TIME      (1000LL * 3600 * 1000000000) /* ns, 1000 h */
 
 struct command {
@@ -133,18 +135,39 @@ static bool read_cpus(struct command *c, unsigned int i, struct hv_mask *out, bo
 
 /* --- Commands --------------------------------------------------------------------------------- */
 
-static bool sched_pool(struct command *c, struct sc_op *op, int rate)
+/* Options of sched-credit2 and sched-credit: places of their values, -1 = not given. */
+struct sched_options {
+	int dom, weight, cap, rate, tslice, delay;
+	bool pool, credit;
+};
+
+static bool sched_pool(struct command *c, struct sc_op *op, const struct sched_options *o)
 {
+	unsigned int rate = (unsigned int)o->rate;
+
 	op->kind = SC_OP_SCHED_POOL;
-	if (rate < 0)
-		return wrong_at(c, 0, "expected 'sched-credit2 -s -r US'");
-	if (!read_number(c, (unsigned int)rate, "rate limit", 0, RATELIMIT_MAX, &op->ratelimit_us))
+	op->set_ratelimit = o->rate >= 0;
+	op->set_tslice = o->tslice >= 0;
+	op->set_migration_delay = o->delay >= 0;
+	if (!op->set_ratelimit && !op->set_tslice && !op->set_migration_delay)
+		return wrong_at(c, 0,
+				o->credit ? "expected 'sched-credit -s [-t MS] [-r US] [-m US]'"
+					  : "expected 'sched-credit2 -s -r US'");
+	if (op->set_ratelimit &&
+	    !read_number(c, rate, "rate limit", 0, RATELIMIT_MAX, &op->ratelimit_us))
 		return false;
 	if (op->ratelimit_us && op->ratelimit_us < RATELIMIT_MIN)
-		return wrong_at(c, (unsigned int)rate,
+		return wrong_at(c, rate,
 				TEXT(c, "rate limit: found '%s', expected 0 or %d..%d",
 				     c->word[rate], RATELIMIT_MIN, RATELIMIT_MAX));
-	return true;
+	if (op->set_tslice && !read_number(c, (unsigned int)o->tslice, "timeslice in ms", 1,
+					   TSLICE_MAX, &op->tslice_ms))
+		return false;
+	if (op->set_tslice && op->set_ratelimit && op->ratelimit_us > op->tslice_ms * 1000)
+		return wrong_at(c, rate, "the rate limit is longer than the timeslice");
+	return !op->set_migration_delay ||
+	       read_number(c, (unsigned int)o->delay, "migration delay in us", 0, DELAY_MAX,
+			   &op->migration_delay_us);
 }
 
 static bool sched_dom(struct command *c, struct sc_op *op, int dom, int weight, int cap)
@@ -167,28 +190,39 @@ static bool sched_dom(struct command *c, struct sc_op *op, int dom, int weight, 
 	return true;
 }
 
-/* sched-credit2 -d DOM [-w W] [-c C] | -s -r US */
-static bool cmd_sched(struct command *c, struct sc_op *op)
+/* Where the place of an option's value is kept, NULL = no such option of this command. */
+static int *sched_slot(struct sched_options *o, const char *w)
 {
-	int dom = -1, weight = -1, cap = -1, rate = -1;
-	bool pool = false;
+	const struct {
+		const char *letter, *word;
+		int *slot;
+		bool credit_only;
+	} table[] = {{"-d", "--domain", &o->dom, false},
+		     {"-w", "--weight", &o->weight, false},
+		     {"-c", "--cap", &o->cap, false},
+		     {"-r", "--ratelimit_us", &o->rate, false},
+		     {"-t", "--tslice_ms", &o->tslice, true},
+		     {"-m", "--migration_delay_us", &o->delay, true}};
 
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if ((strcmp(w, table[i].letter) == 0 || strcmp(w, table[i].word) == 0) &&
+		    (o->credit || !table[i].credit_only))
+			return table[i].slot;
+	}
+	return NULL;
+}
+
+static bool sched_options(struct command *c, struct sched_options *o)
+{
 	for (unsigned int i = 1; i < c->n; i++) {
 		const char *w = c->word[i];
-		int *slot = NULL;
+		int *slot;
 
 		if (strcmp(w, "-s") == 0 || strcmp(w, "--schedparam") == 0) {
-			pool = true;
+			o->pool = true;
 			continue;
 		}
-		if (strcmp(w, "-d") == 0 || strcmp(w, "--domain") == 0)
-			slot = &dom;
-		else if (strcmp(w, "-w") == 0 || strcmp(w, "--weight") == 0)
-			slot = &weight;
-		else if (strcmp(w, "-c") == 0 || strcmp(w, "--cap") == 0)
-			slot = &cap;
-		else if (strcmp(w, "-r") == 0 || strcmp(w, "--ratelimit_us") == 0)
-			slot = &rate;
+		slot = sched_slot(o, w);
 		if (!slot)
 			return wrong_at(c, i, TEXT(c, "unknown option '%s'", w));
 		if (*slot >= 0)
@@ -197,13 +231,33 @@ static bool cmd_sched(struct command *c, struct sc_op *op)
 			return wrong_at(c, i, TEXT(c, "option '%s' has no value", w));
 		*slot = (int)++i;
 	}
-	if (c->s->xen.sched != SC_SCHED_CREDIT2)
-		return wrong_at(c, 0, "the scheduler is not credit2");
-	if (rate >= 0 && !pool)
-		return wrong_at(c, (unsigned int)rate, "'-r' needs '-s'");
-	if (pool && (dom >= 0 || weight >= 0 || cap >= 0))
+	return true;
+}
+
+/*
+ * sched-credit2 -d DOM [-w W] [-c C] | -s -r US
+ * sched-credit  -d DOM [-w W] [-c C] | -s [-t MS] [-r US] [-m US]
+ */
+static bool cmd_sched(struct command *c, struct sc_op *op)
+{
+	struct sched_options o = {-1, -1, -1, -1, -1, -1, false, false};
+	enum sc_sched sched;
+
+	o.credit = strcmp(c->word[0], "sched-credit") == 0;
+	sched = o.credit ? SC_SCHED_CREDIT : SC_SCHED_CREDIT2;
+	if (!sched_options(c, &o))
+		return false;
+	if (c->s->xen.sched != sched)
+		return wrong_at(c, 0, TEXT(c, "the scheduler is not %s", sc_sched_name(sched)));
+	if (!o.pool && (o.rate >= 0 || o.tslice >= 0 || o.delay >= 0)) {
+		int first = o.rate >= 0 ? o.rate : o.tslice >= 0 ? o.tslice : o.delay;
+
+		return wrong_at(c, (unsigned int)first,
+				TEXT(c, "'%s' needs '-s'", c->word[first - 1]));
+	}
+	if (o.pool && (o.dom >= 0 || o.weight >= 0 || o.cap >= 0))
 		return wrong_at(c, 0, "'-s' does not go with options of a domain");
-	return pool ? sched_pool(c, op, rate) : sched_dom(c, op, dom, weight, cap);
+	return o.pool ? sched_pool(c, op, &o) : sched_dom(c, op, o.dom, o.weight, o.cap);
 }
 
 /* vcpu-pin DOM VCPU|all HARD [SOFT] */
@@ -287,10 +341,10 @@ static bool parse_command(struct command *c, struct sc_op *op)
 	static const struct {
 		const char *name;
 		bool (*parse)(struct command *c, struct sc_op *op);
-	} commands[] = {{"sched-credit2", cmd_sched}, {"vcpu-pin", cmd_pin},
-			{"vcpu-set", cmd_set},	      {"pause", cmd_plain},
-			{"unpause", cmd_plain},	      {"destroy", cmd_plain},
-			{"overrun", cmd_overrun}};
+	} commands[] = {{"sched-credit2", cmd_sched}, {"sched-credit", cmd_sched},
+			{"vcpu-pin", cmd_pin},	      {"vcpu-set", cmd_set},
+			{"pause", cmd_plain},	      {"unpause", cmd_plain},
+			{"destroy", cmd_plain},	      {"overrun", cmd_overrun}};
 	const size_t n = sizeof(commands) / sizeof(commands[0]);
 	const char *names[16], *close;
 	unsigned int xl = 0;
@@ -317,8 +371,8 @@ static bool parse_command(struct command *c, struct sc_op *op)
 	return wrong_at(
 		c, 0,
 		TEXT(c,
-		     "unknown command '%s', expected sched-credit2, vcpu-pin, vcpu-set, pause, "
-		     "unpause, destroy or overrun",
+		     "unknown command '%s', expected sched-credit2, sched-credit, vcpu-pin, "
+		     "vcpu-set, pause, unpause, destroy or overrun",
 		     c->word[0]));
 }
 

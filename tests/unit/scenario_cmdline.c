@@ -97,6 +97,41 @@ static void every_parameter_is_taken(void **state)
 	assert_int_equal(xen("sched_ratelimit_us=0x64")->ratelimit_us, 100);
 }
 
+static void credit_has_parameters_of_its_own(void **state)
+{
+	static const char *const tickle[] = {"head", "head-fixed", "head-without", "with-2012",
+					     "without-2012"};
+	const struct sc_xen *x = xen("sched=credit");
+
+	(void)state;
+	assert_int_equal(x->sched, SC_SCHED_CREDIT);
+	assert_int_equal(x->tslice_ms, 30);
+	assert_int_equal(x->migration_delay_us, 0);
+	assert_int_equal(x->balance_ratelimit_us, 1000);
+	assert_true(x->tickle_one_idle_cpu);
+	assert_int_equal(x->tickle, SC_TICKLE_HEAD);
+	x = xen("sched=credit sched_credit_tslice_ms=5 vcpu_migration_delay=100000 "
+		"load-balance-ratelimit=0 no-tickle_one_idle_cpu credit_tickle=without-2012");
+	assert_int_equal(x->tslice_ms, 5);
+	assert_int_equal(x->migration_delay_us, 100000);
+	assert_int_equal(x->balance_ratelimit_us, 0);
+	assert_false(x->tickle_one_idle_cpu);
+	assert_int_equal(x->tickle, SC_TICKLE_WITHOUT_2012);
+	for (int i = 0; i < 5; i++) {
+		char text[40];
+
+		snprintf(text, sizeof(text), "credit_tickle=%s", tickle[i]);
+		assert_int_equal(xen(text)->tickle, i);
+		assert_string_equal(sc_tickle_name((enum sc_tickle)i), tickle[i]);
+	}
+	refused("credit_tickle=with", "found 'with', expected head, head-fixed, head-without");
+	corrected("sched_credit_tslice_ms=1001", "1001 is out of range (1..1000), 30 is used");
+	assert_int_equal(xen("sched_credit_tslice_ms=0")->tslice_ms, 30);
+	corrected("vcpu_migration_delay=100001", "out of range (0..100000), 0 is used");
+	assert_int_equal(xen("vcpu_migration_delay=100001")->migration_delay_us, 0);
+	assert_int_equal(xen("load-balance-ratelimit=1000001")->balance_ratelimit_us, 1000000);
+}
+
 static void booleans_have_the_words_of_xen(void **state)
 {
 	(void)state;
@@ -157,7 +192,6 @@ static void an_unknown_parameter_is_an_error_with_the_nearest_name(void **state)
 static void what_is_to_come_says_so(void **state)
 {
 	(void)state;
-	refused("sched=credit", "sched=credit is not available yet, expected sched=credit2");
 	refused("sched=rtds", "not available yet");
 	refused("sched=arinc653", "not available yet");
 	refused("sched-gran=core", "sched-gran=core is not available yet, expected sched-gran=cpu");
@@ -197,6 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_line_gives_the_defaults_of_xen),
 		cmocka_unit_test(every_parameter_is_taken),
+		cmocka_unit_test(credit_has_parameters_of_its_own),
 		cmocka_unit_test(booleans_have_the_words_of_xen),
 		cmocka_unit_test(what_xen_corrects_is_corrected_with_a_warning),
 		cmocka_unit_test(unknown_text_is_an_error_with_its_place),

@@ -93,6 +93,66 @@ static void the_rate_limit_is_a_pool_parameter(void **state)
 	refused("sched-credit2 -s", "expected 'sched-credit2 -s -r US'");
 }
 
+#define CREDIT                                        \
+	"host: {preset: H0, cmdline: sched=credit}\n" \
+	"vms: [{name: a, vcpus: 2, maxvcpus: 4}]\n"   \
+	"timeline: [{at: 1s, do: \"%s\"}]\n"
+
+/* The op of a command on a host under credit. */
+static const struct sc_op *credit_op(const char *command)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), CREDIT, command);
+	scenario_file_free(loaded);
+	loaded = load(text);
+	return loaded->variant[0].event[0].op;
+}
+
+static void credit_takes_what_sched_credit_takes(void **state)
+{
+	const struct sc_op *o = credit_op("sched-credit -s -t 5 -r 5000 -m 100000");
+
+	(void)state;
+	assert_int_equal(o->kind, SC_OP_SCHED_POOL);
+	assert_true(o->set_tslice && o->set_ratelimit && o->set_migration_delay);
+	assert_int_equal(o->tslice_ms, 5);
+	assert_int_equal(o->ratelimit_us, 5000);
+	assert_int_equal(o->migration_delay_us, 100000);
+	o = credit_op("xl sched-credit -s --tslice_ms 1000");
+	assert_true(o->set_tslice && !o->set_ratelimit && !o->set_migration_delay);
+	o = credit_op("sched-credit -d a -w 65535 -c 400");
+	assert_int_equal(o->kind, SC_OP_SCHED_DOM);
+	assert_int_equal(o->weight, 65535);
+	assert_int_equal(o->cap, 400);
+}
+
+static void refused_by_credit(const char *command, const char *message)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), CREDIT, command);
+	refuse(text, message);
+}
+
+static void what_sched_credit_refuses_is_an_error(void **state)
+{
+	(void)state;
+	refused_by_credit("sched-credit -s -t 0", "timeslice in ms: found '0', expected 1..1000");
+	refused_by_credit("sched-credit -s -t 1001", "expected 1..1000");
+	refused_by_credit("sched-credit -s -r 99", "found '99', expected 0 or 100..500000");
+	refused_by_credit("sched-credit -s -t 5 -r 5001", "longer than the timeslice");
+	refused_by_credit("sched-credit -s -m 100001", "expected 0..100000");
+	refused_by_credit("sched-credit -t 5", "'-t' needs '-s'");
+	refused_by_credit("sched-credit -d a -m 5", "'-m' needs '-s'");
+	refused_by_credit("sched-credit -s", "expected 'sched-credit -s [-t MS] [-r US] [-m US]'");
+	refused_by_credit("sched-credit -w 3", "expected '-d DOM' or '-s'");
+	refused_by_credit("sched-credit -d a -c 401", "expected 0..400");
+	refused_by_credit("sched-credit2 -d a -w 3", "the scheduler is not credit2");
+	refused("sched-credit -d a -w 3", "the scheduler is not credit");
+	refused("sched-credit2 -s -t 5", "unknown option '-t'");
+}
+
 static void a_command_for_another_scheduler_is_refused(void **state)
 {
 	(void)state;
@@ -213,6 +273,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(weight_and_cap_are_set),
 		cmocka_unit_test(the_rate_limit_is_a_pool_parameter),
+		cmocka_unit_test(credit_takes_what_sched_credit_takes),
+		cmocka_unit_test(what_sched_credit_refuses_is_an_error),
 		cmocka_unit_test(a_command_for_another_scheduler_is_refused),
 		cmocka_unit_test(pinning_takes_hard_and_soft_lists),
 		cmocka_unit_test(groups_are_commanded_as_a_whole),
