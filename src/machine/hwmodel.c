@@ -122,36 +122,31 @@ int64_t hw_idle_exit(const struct mc_params *p, int64_t idle)
 	return exit;
 }
 
-static int64_t lost(int64_t done, int64_t loss)
+void hw_split(struct hw_split *s, int64_t wall, int64_t done, int64_t cold_wall, int64_t g,
+	      int64_t loss_smt, bool memory)
 {
-	return (int64_t)((__int128)done * loss >> 20);
-}
+	int64_t loss, rest;
 
-void hw_split(struct hw_split *s, int64_t wall, int64_t done, int64_t loss_smt, int64_t loss_cold,
-	      int64_t loss_memory)
-{
-	int64_t rest = wall - done;
-
-	assert(wall >= 0 && done >= 0 && loss_smt >= 0 && loss_cold >= 0 && loss_memory >= 0);
-	*s = (struct hw_split){.useful = wall};
-	if (rest <= 0 || !(loss_smt | loss_cold | loss_memory))
-		return; /* as fast as nominal, or faster */
-	s->useful = done;
-	s->smt = lost(done, loss_smt);
-	s->cold = lost(done, loss_cold);
-	s->memory = lost(done, loss_memory);
-	rest -= s->smt + s->cold + s->memory;
-	/* A remainder carried from the stretch before can make rest negative by a few ns. */
-	if (rest > 0 ? loss_memory != 0 : s->memory + rest >= 0) {
-		s->memory += rest;
-	} else if (rest > 0 ? loss_cold != 0 : s->cold + rest >= 0) {
-		s->cold += rest;
-	} else if (rest > 0 || s->smt + rest >= 0) {
-		s->smt += rest;
-	} else { /* more than any single part: all of it is as small as rest */
-		s->smt = wall - done;
-		s->cold = s->memory = 0;
+	assert(wall >= 0 && done >= 0 && cold_wall >= 0 && cold_wall <= wall && loss_smt >= 0);
+	*s = (struct hw_split){.cold = (int64_t)((__int128)cold_wall * g >> 20)};
+	loss = wall - s->cold - done;
+	if (loss < 0) { /* a fast clock, or a remainder carried from the stretch before */
+		s->useful = wall - s->cold;
+		return;
 	}
+	s->useful = done;
+	s->smt = (int64_t)((__int128)done * loss_smt >> 20);
+	if (s->smt > loss)
+		s->smt = loss;
+	rest = loss - s->smt;
+	if (memory)
+		s->memory = rest;
+	else if (loss_smt)
+		s->smt += rest;
+	else if (cold_wall)
+		s->cold += rest;
+	else
+		s->useful += rest;
 }
 
 static void default_costs(struct mc_costs *c)

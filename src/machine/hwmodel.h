@@ -47,12 +47,6 @@ static inline int64_t hw_pace(int64_t mu, int64_t phi, int64_t sigma, int64_t la
 	return hw_compute_part(mu, phi, sigma) + hw_mul(mu, lambda);
 }
 
-/* The cold factor of section 4: P / (1 - g). */
-static inline int64_t hw_cold_pace(int64_t pace, int64_t g)
-{
-	return hw_div(pace, MC_ONE - g);
-}
-
 /* LLC(s), section 3.3. */
 int64_t hw_llc_stretch(int64_t chi, int64_t capacity, int64_t working_sets);
 /* BW(n): the loaded-latency curve at rho; above the last point, its stretch times rho. */
@@ -78,15 +72,15 @@ int64_t hw_cold_time(int64_t debt, int64_t g);
 int64_t hw_idle_exit(const struct mc_params *p, int64_t idle);
 
 /*
- * Split a stretch of `wall` ns in which `done` nns were done, into the ledger's categories; exact sum.
- * loss_*: the parts by which P exceeds that of a whole, warm, local core. Each nns done lost loss / 2^20 ns
- * (floor); what is left of the stretch, less than a few ns, goes to the last part that is not 0, in the order
- * smt, cold, memory.
+ * Split `wall` ns of work in which `done` nns were done, into the ledger's categories; exact sum.
+ * cold_wall of the wall ns were cold: a share g of them is lost to that. Each nns done lost loss_smt / 2^20 ns to
+ * the sibling. What is neither is memory's if there was a memory loss at all, else (a few ns of rounding) it goes
+ * to the sibling, to cold caches or to useful work, whichever there was first.
  */
 struct hw_split {
 	int64_t useful, smt, cold, memory;
 };
-void hw_split(struct hw_split *s, int64_t wall, int64_t done, int64_t loss_smt, int64_t loss_cold,
-	      int64_t loss_memory);
+void hw_split(struct hw_split *s, int64_t wall, int64_t done, int64_t cold_wall, int64_t g,
+	      int64_t loss_smt, bool memory);
 
 #endif

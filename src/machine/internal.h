@@ -203,7 +203,7 @@ static inline void mc_set_mode(struct mc_pcpu *pc, enum observe_mode mode)
 
 /* Its pace changed and is settled: see that its event is not too late. */
 void mc_repaced(struct mc_pcpu *pc, bool slower);
-void mc_book_warm(struct mc_vcpu *mv); /* before its loss_smt changes */
+void mc_book(struct mc_vcpu *mv); /* before its loss_smt changes */
 
 /* ---- memory.c */
 void mc_reach(struct mc_vm *vm); /* fill vm->reach from vm->share */

@@ -158,6 +158,7 @@ struct mc_vm {
 	int64_t shared_ws;	     /* bytes of the shared working set (mc_class.shared) */
 	int64_t share[MC_MAX_NODES]; /* a(v,n), sum MC_ONE */
 	/* Private to the machine. */
+	uint64_t nodes;	       /* bit n: it has memory on node n */
 	int64_t *reach;	       /* share * distance, by node of the pCPU and node of the memory */
 	uint16_t *llc_sharers; /* running vCPUs of a shared class, by LLC */
 	bool dying;
@@ -218,13 +219,13 @@ struct mc_vcpu {
 	int64_t run_ns[6]; /* the split of run_from..start, by enum observe_time */
 	int64_t pace;	   /* P when warm: wall per nominal, 2^-20 */
 	int64_t carry;	   /* wall * 2^20 not yet worth an nns, < P */
-	int64_t loss_smt, loss_memory; /* parts of P that are losses */
-	int64_t warm_wall, warm_done;  /* settled, not yet in run_ns */
-	bool warm_memory;	       /* ...some of it with a memory loss */
-	int64_t charge[3];	       /* ns to pay before further guest work, by enum mc_charge */
-	int64_t debt;		       /* D in 2^-20 ns: it falls by g each ns */
-	hv_time entered;	       /* on this core since, for F */
-	int64_t snap_core, snap_llc;   /* F_c, F_s when it left */
+	int64_t loss_smt, loss_memory;	      /* parts of P that are losses */
+	int64_t acc_wall, acc_cold, acc_done; /* settled, not yet split into run_ns */
+	bool acc_memory;		      /* ...some of it with a memory loss */
+	int64_t charge[3]; /* ns to pay before further guest work, by enum mc_charge */
+	int64_t cold;	   /* ns that its cold phase still lasts while it computes: D / g */
+	hv_time entered;   /* on this core since, for F */
+	int64_t snap_core, snap_llc; /* F_c, F_s when it left */
 	uint32_t last_core, last_llc;
 	hv_time idle_since; /* waits while an idle pCPU could run it, since; -1 = no */
 	struct mc_vcpu *wait_next, **wait_prev; /* list of the waiting */

@@ -56,6 +56,10 @@ void mc_reach(struct mc_vm *vm)
 {
 	const struct mc_params *p = &vm->machine->params;
 
+	for (unsigned n = 0; n < p->nr_nodes; n++) {
+		if (vm->share[n])
+			vm->nodes |= 1ULL << n;
+	}
 	for (unsigned s = 0; s < p->nr_nodes; s++) {
 		for (unsigned n = 0; n < p->nr_nodes; n++)
 			vm->reach[s * p->nr_nodes + n] =
@@ -114,8 +118,8 @@ static void apply_pace(struct mc_pcpu *pc)
 	if (pace == mv->pace && smt == mv->loss_smt)
 		return;
 	mc_settle_vcpu(mv);
-	if (mv->warm_wall && smt != mv->loss_smt)
-		mc_book_warm(mv);
+	if (mv->acc_wall && smt != mv->loss_smt)
+		mc_book(mv);
 	mv->loss_smt = smt;
 	mv->loss_memory = stall - mu;
 	if (pace == mv->pace)
@@ -174,13 +178,9 @@ static bool outside(const struct mc_machine *m, int64_t now, int64_t in_force, i
 	return diff > hw_mul(capacity, m->params.deadband);
 }
 
-void mc_check_dead_band(struct mc_machine *m)
+/* LLCs and nodes whose factor changes now are left in the two sets. */
+static bool follow_inputs(struct mc_machine *m, uint64_t *llcs, uint64_t *nodes)
 {
-	bool changed = false;
-
-	if (!m->memory_changed)
-		return;
-	m->memory_changed = false;
 	for (unsigned i = 0; i < m->params.nr_llcs; i++) {
 		struct mc_llc *l = &m->llc[i];
 		int64_t before = l->stretch;
@@ -189,7 +189,8 @@ void mc_check_dead_band(struct mc_machine *m)
 			continue;
 		l->sets_in_force = l->sets;
 		l->stretch = hw_llc_stretch(m->params.chi, m->params.llc_bytes, l->sets);
-		changed |= l->stretch != before;
+		if (l->stretch != before)
+			llcs[i / 64] |= 1ULL << (i % 64);
 	}
 	for (unsigned i = 0; i < m->params.nr_nodes; i++) {
 		struct mc_node_memory *n = &m->node[i];
@@ -199,11 +200,32 @@ void mc_check_dead_band(struct mc_machine *m)
 			continue;
 		n->demand_in_force = n->demand;
 		n->stretch = hw_bandwidth_stretch(&m->params, hw_div(n->demand, m->params.mem_bw));
-		changed |= n->stretch != before;
+		if (n->stretch != before)
+			*nodes |= 1ULL << i;
 	}
-	if (!changed)
+	for (unsigned i = 0; i < HV_MASK_WORDS; i++) {
+		if (llcs[i])
+			return true;
+	}
+	return *nodes != 0;
+}
+
+void mc_check_dead_band(struct mc_machine *m)
+{
+	uint64_t llcs[HV_MASK_WORDS] = {0}, nodes = 0;
+
+	if (!m->memory_changed)
 		return;
-	hv_mask_for_each(i, &m->stalling, m->nw) apply_pace(&m->pcpu[i]); /* sigma is as before */
+	m->memory_changed = false;
+	if (!follow_inputs(m, llcs, &nodes))
+		return;
+	hv_mask_for_each(i, &m->stalling, m->nw)
+	{
+		struct mc_pcpu *pc = &m->pcpu[i];
+
+		if ((pc->hw_vm->nodes & nodes) || (llcs[pc->llc / 64] >> (pc->llc % 64) & 1))
+			apply_pace(pc); /* sigma is as before */
+	}
 }
 
 /* Cores of a socket that are not idle decide its clock. */
@@ -296,12 +318,12 @@ void mc_cache_enter(struct mc_pcpu *pc, struct mc_vcpu *mv)
 	if (mv->last_llc == pc->llc)
 		w_llc = hw_warmth(m->llc[pc->llc].inserted - mv->snap_llc, p->llc_bytes);
 	if (w_priv == MC_ONE && w_llc == MC_ONE) {
-		mv->debt = 0;
+		mv->cold = 0;
 		return;
 	}
 	for (unsigned n = 0; n < p->nr_nodes; n++)
 		d += mv->vm->reach[pc->node * p->nr_nodes + n];
-	mv->debt = hw_debt(p, mv->cls->ws, w_priv, w_llc, d) << 20;
+	mv->cold = hw_cold_time(hw_debt(p, mv->cls->ws, w_priv, w_llc, d), p->cold_share);
 }
 
 void mc_cache_leave(struct mc_pcpu *pc, struct mc_vcpu *mv)

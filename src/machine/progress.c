@@ -28,99 +28,56 @@ static int64_t take(int64_t *from, int64_t most)
 	return n;
 }
 
-/* nns that wall ns at a pace are worth, with what is carried from before. */
-static int64_t work_in(int64_t wall, int64_t pace, int64_t carry)
-{
-	if (wall < 1LL << 42)
-		return ((wall << 20) + carry) / pace;
-	return (int64_t)((((__int128)wall << 20) + carry) / pace);
-}
-
-/* nns done in delta ns at one pace; the remainder of the division is carried. */
-static int64_t advance_work(struct mc_vcpu *mv, int64_t delta, int64_t pace)
-{
-	int64_t done;
-
-	if (pace == MC_ONE && !mv->carry) {
-		done = delta;
-	} else {
-		done = work_in(delta, pace, mv->carry);
-		/* below P < 2^63, so it is right modulo 2^64 as well */
-		mv->carry = (int64_t)(((uint64_t)delta << 20) + (uint64_t)mv->carry -
-				      (uint64_t)done * (uint64_t)pace);
-	}
-	if (mv->left == MC_FOREVER)
-		return done;
-	if (done >= mv->left) {
-		done = mv->left;
-		mv->carry = 0;
-	}
-	mv->left -= done;
-	return done;
-}
-
-static void book(struct mc_vcpu *mv, int64_t wall, int64_t done, int64_t loss_cold,
-		 int64_t loss_memory)
+/* Split what was settled since the last time. Before its loss_smt changes. */
+void mc_book(struct mc_vcpu *mv)
 {
 	struct hw_split s;
 
-	hw_split(&s, wall, done, mv->loss_smt, loss_cold, loss_memory);
+	hw_split(&s, mv->acc_wall, mv->acc_done, mv->acc_cold, mv->machine->params.cold_share,
+		 mv->loss_smt, mv->acc_memory);
 	mv->run_ns[OBSERVE_USEFUL] += s.useful;
 	mv->run_ns[OBSERVE_SMT] += s.smt;
 	mv->run_ns[OBSERVE_COLD] += s.cold;
 	mv->run_ns[OBSERVE_MEMORY] += s.memory;
+	mv->acc_wall = mv->acc_cold = mv->acc_done = 0;
+	mv->acc_memory = false;
 }
 
 /*
- * Warm work is booked in one piece for as long as its SMT loss is the same, however often the memory part of
- * its pace changes: per nns, what is neither useful nor lost to the sibling is lost to memory.
+ * delta ns of MC_COMPUTE. A cold ns is worth 1 - g of a warm one, which is a pace of P / (1 - g). What is left of
+ * the division by the pace is carried, so that it does not matter how often work is settled.
  */
-void mc_book_warm(struct mc_vcpu *mv)
-{
-	int64_t wall = mv->warm_wall, done = mv->warm_done, loss = wall - done, smt;
-
-	mv->warm_wall = mv->warm_done = 0;
-	if (!mv->warm_memory || loss <= 0) {
-		book(mv, wall, done, 0, 0);
-		return;
-	}
-	mv->warm_memory = false;
-	smt = (int64_t)((__int128)done * mv->loss_smt >> 20);
-	if (smt > loss)
-		smt = loss; /* by a few ns, for what was carried from before */
-	mv->run_ns[OBSERVE_USEFUL] += done;
-	mv->run_ns[OBSERVE_SMT] += smt;
-	mv->run_ns[OBSERVE_MEMORY] += loss - smt;
-}
-
-/* How long its present cold phase lasts. */
-static int64_t cold_time(const struct mc_vcpu *mv)
-{
-	int64_t g = mv->machine->params.cold_share;
-
-	return (mv->debt + g - 1) / g;
-}
-
-/* delta ns of MC_COMPUTE: the rest of the cold phase, if any, then warm. */
 static void settle_compute(struct mc_vcpu *mv, int64_t delta)
 {
-	if (mv->debt) {
-		int64_t g = mv->machine->params.cold_share;
-		int64_t cold = cold_time(mv);
-		int64_t part = delta < cold ? delta : cold;
-		int64_t pace = hw_cold_pace(mv->pace, g);
+	int64_t cold = mv->cold < delta ? mv->cold : delta;
+	int64_t done;
 
-		book(mv, part, advance_work(mv, part, pace), pace - mv->pace, mv->loss_memory);
-		mv->debt = part < cold ? mv->debt - part * g : 0;
-		if (!mv->debt)
-			mv->carry = 0; /* the end of a cold phase is a change of pace */
-		delta -= part;
-		if (!delta)
-			return; /* still cold: what is carried is worth less than it is when warm */
+	mv->cold -= cold;
+	mv->acc_cold += cold;
+	mv->acc_wall += delta;
+	mv->acc_memory |= mv->loss_memory != 0;
+	if (mv->pace == MC_ONE && !cold && !mv->carry) {
+		done = delta;
+	} else if (delta < 1LL << 42) {
+		int64_t worth = (delta << 20) - cold * mv->machine->params.cold_share + mv->carry;
+
+		done = worth / mv->pace;
+		mv->carry = worth - done * mv->pace;
+	} else {
+		__int128 worth = ((__int128)delta << 20) + mv->carry -
+				 (__int128)cold * mv->machine->params.cold_share;
+
+		done = (int64_t)(worth / mv->pace);
+		mv->carry = (int64_t)(worth - (__int128)done * mv->pace);
 	}
-	mv->warm_wall += delta;
-	mv->warm_done += advance_work(mv, delta, mv->pace);
-	mv->warm_memory |= mv->loss_memory != 0;
+	if (mv->left != MC_FOREVER) {
+		if (done >= mv->left) {
+			done = mv->left;
+			mv->carry = 0;
+		}
+		mv->left -= done;
+	}
+	mv->acc_done += done;
 }
 
 /* Charges first, in this order; returns what is left of delta. */
@@ -172,14 +129,6 @@ void mc_settle_vcpu(struct mc_vcpu *mv)
 	MC_LAW(m, mv->left >= 0);
 }
 
-/* Wall ns that `left` nns need at a pace, less what is carried already. */
-static int64_t wall_of(int64_t left, int64_t pace, int64_t carry)
-{
-	__int128 need = (__int128)left * pace - carry;
-
-	return need > 0 ? (int64_t)((need + (MC_ONE - 1)) >> 20) : 0;
-}
-
 /* Wall ns until its work is done; MC_FOREVER = never. */
 static int64_t phase_length(const struct mc_vcpu *mv)
 {
@@ -187,19 +136,17 @@ static int64_t phase_length(const struct mc_vcpu *mv)
 
 	if (mv->left == MC_FOREVER)
 		return MC_FOREVER;
-	if (mv->kind == MC_COMPUTE && !mv->debt) {
-		wall = wall_of(mv->left, mv->pace, mv->carry);
-	} else if (mv->kind == MC_COMPUTE) {
-		int64_t pace = hw_cold_pace(mv->pace, mv->machine->params.cold_share);
-		int64_t cold = cold_time(mv);
+	if (mv->kind == MC_COMPUTE) {
+		int64_t rate = MC_ONE - mv->machine->params.cold_share; /* while cold */
+		__int128 need = (__int128)mv->left * mv->pace - mv->carry;
+		__int128 cold = (__int128)mv->cold * rate;
 
-		wall = wall_of(mv->left, pace, mv->carry);
-		if (wall > cold) {
-			int64_t done =
-				hw_done(cold, pace); /* what is carried only makes it early */
-
-			wall = cold + wall_of(mv->left - done, mv->pace, 0);
-		}
+		if (need <= 0)
+			wall = 0;
+		else if (need > cold)
+			wall = mv->cold + (int64_t)((need - cold + (MC_ONE - 1)) >> 20);
+		else
+			wall = ((int64_t)need + rate - 1) / rate;
 	}
 	return wall + mv->charge[MC_CHARGE_USEFUL] + mv->charge[MC_CHARGE_SPIN];
 }
@@ -358,8 +305,8 @@ void mc_start_running(struct mc_vcpu *mv)
 
 void mc_report_run(struct mc_vcpu *mv)
 {
-	if (mv->warm_wall)
-		mc_book_warm(mv);
+	if (mv->acc_wall)
+		mc_book(mv);
 	if (mv->machine->observe)
 		observe_run(mv->machine->observe, mv->hv, mv->run_from, mv->start, mv->run_ns);
 	mv->run_from = mv->start;
@@ -375,7 +322,7 @@ void mc_stop_running(struct mc_vcpu *mv)
 	mc_cache_leave(pc, mv);
 	mc_queue_remove(&mv->machine->queue, &mv->irq);
 	mv->deliver = false;
-	mv->debt = 0;
+	mv->cold = 0;
 	mv->place = MC_OFF;
 }
 

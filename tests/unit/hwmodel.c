@@ -107,9 +107,8 @@ static void migration_debt_inside_the_llc(void **state)
 
 	near((double)d, 262144.0 / 14, 1e-4); /* whole ns of 18725 */
 	near((double)hw_cold_time(d, R(0.5)), 37449, 1e-4);
-	/* during the cold phase half the time is lost */
-	assert_int_equal(hw_cold_pace(MC_ONE, R(0.5)), 2 * MC_ONE);
-	near((double)hw_done(hw_cold_time(d, R(0.5)), hw_cold_pace(MC_ONE, R(0.5))), 18724, 1e-4);
+	/* g = 1/2 of the cold time is lost: the rest of it is worth the debt */
+	near((double)hw_cold_time(d, R(0.25)), 4.0 * 262144 / 14, 1e-4);
 }
 
 static void debt_after_preemption(void **state)
@@ -236,28 +235,33 @@ static void split_sums_exactly(void **state)
 	struct hw_split s;
 
 	(void)state;
-	hw_split(&s, 1000000, 500000, R(0.6), R(0.1), R(0.3));
-	assert_int_equal(s.useful, 500000);
-	near((double)s.smt, 300000, 1e-5);
-	near((double)s.cold, 50000, 1e-4);
-	near((double)s.memory, 150000, 1e-4);
-	hw_split(&s, 1003, 600, 0, R(0.667), 0);
-	assert_int_equal(s.cold, 403);
-	hw_split(&s, 1003, 600, R(0.667), 0, 0);
+	/* pace 1 + 0.6 (sibling) + 0.4 (memory); 100 of 1000 us cold at half speed */
+	hw_split(&s, 1000000, 475000, 100000, R(0.5), R(0.6), true);
+	assert_int_equal(s.useful, 475000);
+	assert_int_equal(s.cold, 50000);
+	near((double)s.smt, 285000, 1e-5);
+	assert_int_equal(s.memory, 1000000 - 475000 - 50000 - s.smt);
+	near((double)s.memory, 190000, 1e-5);
+	/* what rounding leaves goes to what there was */
+	hw_split(&s, 1003, 600, 0, R(0.5), R(0.667), false);
 	assert_int_equal(s.smt, 403);
-	hw_split(&s, 1000, 1100, 77, 0, 0); /* turbo */
+	hw_split(&s, 1003, 501, 1003, R(0.5), 0, false);
+	assert_int_equal(s.cold, 502);
+	hw_split(&s, 1003, 1002, 0, R(0.5), 0, false);
+	assert_int_equal(s.useful, 1003);
+	hw_split(&s, 1000, 1100, 0, R(0.5), 0, false); /* turbo */
 	assert_int_equal(s.useful, 1000);
 	for (int64_t loss = 1; loss < 3 * MC_ONE; loss += 100003) {
-		int64_t pace = MC_ONE + 2 * loss;
-
-		/* a carry may add one nns to what the stretch itself is worth */
 		for (int64_t wall = 1; wall < 3000; wall += 7) {
+			/* a carry may add one nns to what the stretch itself is worth */
 			for (int64_t extra = 0; extra < 2; extra++) {
-				int64_t done = hw_done(wall, pace) + extra;
+				int64_t cold = wall / 3;
+				int64_t done = hw_done(wall - cold / 2, MC_ONE + 2 * loss) + extra;
 
-				hw_split(&s, wall, done, loss, loss / 2, loss - loss / 2);
+				hw_split(&s, wall, done, cold, R(0.5), loss, extra != 0);
 				assert_int_equal(s.useful + s.smt + s.cold + s.memory, wall);
-				assert_true(s.smt >= 0 && s.cold >= 0 && s.memory >= 0);
+				assert_true(s.useful >= 0 && s.smt >= 0 && s.cold >= 0 &&
+					    s.memory >= 0);
 			}
 		}
 	}
