@@ -82,6 +82,21 @@ void world_guest_stop(struct world *w, struct world_vcpu *g)
 	due_drop(&w->wakes, (uint32_t)(g - w->vcpu));
 }
 
+/* A yielder starts anew, whoever made it yield. */
+void world_guest_yield(struct world *w, struct world_vcpu *g)
+{
+	assert(g->on == w->cpu);
+	record_begin(w->out, w->now, "yield");
+	record_vcpu(w->out, "unit", g->domain, g->id);
+	record_end(w->out);
+	if (g->behaviour.kind == BEHAVE_YIELDER) {
+		g->rest = g->behaviour.run;
+		g->started = w->now;
+		plan_action(w, g);
+	}
+	hv_yield(g->v);
+}
+
 void world_guest_act(struct world *w)
 {
 	struct world_vcpu *g = w->pcpu[w->cpu].loaded;
@@ -90,13 +105,7 @@ void world_guest_act(struct world *w)
 
 	assert(g->on == w->cpu && g->started + g->rest <= w->now);
 	if (b->kind == BEHAVE_YIELDER) {
-		record_begin(w->out, w->now, "yield");
-		record_vcpu(w->out, "unit", g->domain, g->id);
-		record_end(w->out);
-		g->rest = b->run;
-		g->started = w->now;
-		plan_action(w, g);
-		hv_yield(g->v);
+		world_guest_yield(w, g);
 		return;
 	}
 	assert(b->kind == BEHAVE_PERIODIC || b->kind == BEHAVE_RANDOM);

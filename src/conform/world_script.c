@@ -101,8 +101,7 @@ static void stop_running(struct world *w, struct world_vcpu *g, enum script_op o
 		return;
 	w->cpu = g->on;
 	if (op == SCRIPT_YIELD) {
-		put_vcpu_line(w, "yield", g);
-		hv_yield(g->v);
+		world_guest_yield(w, g);
 		return;
 	}
 	put_vcpu_line(w, "block", g);

@@ -109,6 +109,8 @@ void guest_switch_in(struct world *w, struct world_vcpu *g, unsigned pcpu);
 void guest_switch_out(struct world *w, struct world_vcpu *g);
 /* It blocks, or is taken off line, without a wake of its own. */
 void world_guest_stop(struct world *w, struct world_vcpu *g);
+/* It runs on the present pCPU and yields. */
+void world_guest_yield(struct world *w, struct world_vcpu *g);
 /* The action that is due on the present pCPU: block or yield. */
 void world_guest_act(struct world *w);
 

@@ -7,6 +7,7 @@
 const struct hv_policy *const hv_policies[] = {
 	&hv_policy_credit2,
 	&hv_policy_credit,
+	&hv_policy_rtds,
 	&hv_policy_arinc653,
 	&hv_policy_null,
 	NULL,

@@ -10,6 +10,7 @@
 extern const struct hv_policy hv_policy_null;
 extern const struct hv_policy hv_policy_credit2;
 extern const struct hv_policy hv_policy_credit;
+extern const struct hv_policy hv_policy_rtds;
 extern const struct hv_policy hv_policy_arinc653;
 
 #endif /* POLICY_POLICIES_H */
