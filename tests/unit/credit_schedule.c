@@ -150,6 +150,30 @@ static void case_11_a_unit_goes_before_the_first_lower_one(void **state)
 	world_end(w);
 }
 
+/* Without the idle unit on the queue, when it runs, the last unit of a guest is not passed over. */
+static void case_11_nobody_yields_to_the_last_on_the_queue(void **state)
+{
+	struct world *w = world_start(1, 1, 1, NULL);
+	struct c1_unit *o1 = new_unit(w, 0), *o2 = new_unit(w, 0), *new = new_unit(w, 0);
+	const struct c1_link *ring = &pcpu(w, 0)->queue.ring;
+
+	(void)state;
+	put(w, o1, C1_OVER, 0);
+	put(w, new, C1_UNDER, C1_YIELD);
+	assert_ptr_equal(ring->next, &new->queue);
+	take(w, new);
+	put(w, o2, C1_OVER, 0);
+	put(w, new, C1_UNDER, C1_YIELD);
+	assert_ptr_equal(ring->next, &o1->queue);
+	assert_ptr_equal(ring->next->next, &new->queue);
+	take(w, new);
+	take(w, o1);
+	take(w, o2);
+	put(w, new, C1_UNDER, C1_YIELD); /* nothing lower there at all */
+	take(w, new);
+	world_end(w);
+}
+
 static void case_12_the_first_tick_after_accounting_sorts(void **state)
 {
 	static const int32_t pri[5] = {C1_OVER, C1_UNDER, C1_BOOST, C1_OVER, C1_UNDER};
@@ -544,6 +568,7 @@ int main(void)
 		cmocka_unit_test(case_10_who_is_over_is_not_boosted),
 		cmocka_unit_test(case_10_migration_is_no_sleep),
 		cmocka_unit_test(case_11_a_unit_goes_before_the_first_lower_one),
+		cmocka_unit_test(case_11_nobody_yields_to_the_last_on_the_queue),
 		cmocka_unit_test(case_12_the_first_tick_after_accounting_sorts),
 		cmocka_unit_test(places_in_the_queue_are_those_of_a_walk),
 		cmocka_unit_test(case_13_the_rate_limit),
