@@ -2,8 +2,8 @@
 /*
  * hvsched: vCPU scheduling for virtualization hosts.
  *
- * This is the whole public interface of libhvsched. Part 1 is for the host (a hypervisor, a VMM,
- * a simulator) that drives the engine; part 2 is for the author of a policy.
+ * This and hvsched_mask.h are the whole public interface of libhvsched. Part 1 is for the host (a
+ * hypervisor, a VMM, a simulator) that drives the engine; part 2 is for the author of a policy.
  *
  * The library is freestanding C11: it has no globals, does no I/O, never blocks and never calls
  * libc beyond memcpy/memset. Everything hangs off one instance, struct hv_sys; a process may have
@@ -20,16 +20,13 @@
 #ifndef HVSCHED_H
 #define HVSCHED_H
 
+#include <hvsched_mask.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* ------------------------------------------------------------------ numbers and names */
 
-/* Largest pCPU number + 1. Masks have this capacity; loops run over the words in use only. */
-#define HV_MAX_PCPUS  1024
-#define HV_MASK_WORDS (HV_MAX_PCPUS / 64)
-#define HV_NO_PCPU    UINT32_MAX
 /* Largest number of vCPUs of one domain. */
 #define HV_MAX_VCPUS 8192
 
@@ -62,154 +59,6 @@ struct hv_unit;
 struct hv_resource;
 struct hv_policy;
 struct hv_timer;
-
-/* ------------------------------------------------------------------ pCPU masks */
-
-/*
- * A set of pCPUs. Storage is fixed; every operation takes the number of words in use (nw), which
- * is hv_mask_words(sys) everywhere in one instance. Words beyond nw are never read.
- */
-struct hv_mask {
-	uint64_t w[HV_MASK_WORDS];
-};
-
-static inline void hv_mask_zero(struct hv_mask *m, unsigned nw)
-{
-	for (unsigned i = 0; i < nw; i++)
-		m->w[i] = 0;
-}
-
-static inline void hv_mask_set(struct hv_mask *m, unsigned c)
-{
-	m->w[c / 64] |= 1ULL << (c % 64);
-}
-
-static inline void hv_mask_clear(struct hv_mask *m, unsigned c)
-{
-	m->w[c / 64] &= ~(1ULL << (c % 64));
-}
-
-static inline bool hv_mask_test(const struct hv_mask *m, unsigned c)
-{
-	return (m->w[c / 64] >> (c % 64)) & 1;
-}
-
-/* First nr pCPUs set. */
-static inline void hv_mask_fill(struct hv_mask *m, unsigned nw, unsigned nr)
-{
-	for (unsigned i = 0; i < nw; i++) {
-		unsigned lo = i * 64;
-
-		m->w[i] = nr >= lo + 64 ? ~0ULL : nr > lo ? (1ULL << (nr - lo)) - 1 : 0;
-	}
-}
-
-static inline void hv_mask_copy(struct hv_mask *d, const struct hv_mask *a, unsigned nw)
-{
-	for (unsigned i = 0; i < nw; i++)
-		d->w[i] = a->w[i];
-}
-
-static inline void hv_mask_and(struct hv_mask *d, const struct hv_mask *a, const struct hv_mask *b,
-			       unsigned nw)
-{
-	for (unsigned i = 0; i < nw; i++)
-		d->w[i] = a->w[i] & b->w[i];
-}
-
-static inline void hv_mask_or(struct hv_mask *d, const struct hv_mask *a, const struct hv_mask *b,
-			      unsigned nw)
-{
-	for (unsigned i = 0; i < nw; i++)
-		d->w[i] = a->w[i] | b->w[i];
-}
-
-static inline void hv_mask_andnot(struct hv_mask *d, const struct hv_mask *a,
-				  const struct hv_mask *b, unsigned nw)
-{
-	for (unsigned i = 0; i < nw; i++)
-		d->w[i] = a->w[i] & ~b->w[i];
-}
-
-static inline bool hv_mask_empty(const struct hv_mask *m, unsigned nw)
-{
-	uint64_t any = 0;
-
-	for (unsigned i = 0; i < nw; i++)
-		any |= m->w[i];
-	return !any;
-}
-
-static inline bool hv_mask_intersects(const struct hv_mask *a, const struct hv_mask *b, unsigned nw)
-{
-	uint64_t any = 0;
-
-	for (unsigned i = 0; i < nw; i++)
-		any |= a->w[i] & b->w[i];
-	return any != 0;
-}
-
-/* a is a subset of b. */
-static inline bool hv_mask_subset(const struct hv_mask *a, const struct hv_mask *b, unsigned nw)
-{
-	uint64_t out = 0;
-
-	for (unsigned i = 0; i < nw; i++)
-		out |= a->w[i] & ~b->w[i];
-	return !out;
-}
-
-static inline bool hv_mask_equal(const struct hv_mask *a, const struct hv_mask *b, unsigned nw)
-{
-	uint64_t diff = 0;
-
-	for (unsigned i = 0; i < nw; i++)
-		diff |= a->w[i] ^ b->w[i];
-	return !diff;
-}
-
-static inline unsigned hv_mask_weight(const struct hv_mask *m, unsigned nw)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < nw; i++)
-		n += (unsigned)__builtin_popcountll(m->w[i]);
-	return n;
-}
-
-/* Lowest member >= from, or HV_NO_PCPU. */
-static inline unsigned hv_mask_next(const struct hv_mask *m, unsigned from, unsigned nw)
-{
-	unsigned i = from / 64;
-
-	if (i >= nw)
-		return HV_NO_PCPU;
-	uint64_t w = m->w[i] & (~0ULL << (from % 64));
-
-	while (!w) {
-		if (++i >= nw)
-			return HV_NO_PCPU;
-		w = m->w[i];
-	}
-	return i * 64 + (unsigned)__builtin_ctzll(w);
-}
-
-/* Lowest member, or HV_NO_PCPU when empty. */
-static inline unsigned hv_mask_first(const struct hv_mask *m, unsigned nw)
-{
-	return hv_mask_next(m, 0, nw);
-}
-
-/* Lowest member greater than c, else the lowest member, else HV_NO_PCPU (cyclic successor). */
-static inline unsigned hv_mask_after(const struct hv_mask *m, unsigned c, unsigned nw)
-{
-	unsigned n = hv_mask_next(m, c + 1, nw);
-
-	return n != HV_NO_PCPU ? n : hv_mask_first(m, nw);
-}
-
-#define hv_mask_for_each(c, m, nw) \
-	for (unsigned c = hv_mask_first(m, nw); c != HV_NO_PCPU; c = hv_mask_next(m, c + 1, nw))
 
 /* ================================================================== part 1: the host */
 

@@ -30,7 +30,7 @@ static uint32_t weight_of(const struct hv_mask *a, const struct hv_mask *b, unsi
 	uint32_t n = 0;
 
 	for (unsigned i = 0; i < nw; i++)
-		n += (uint32_t)__builtin_popcountll(a->w[i] & b->w[i]);
+		n += hv_bits(a->w[i] & b->w[i]);
 	return n;
 }
 
