@@ -15,10 +15,11 @@
  *
  * Laws: a pCPU asked within today's rules is no idler from then on, until it has made its pass, so
  * two wakes do not ask the same one (bug 47d5292995 of section 15); with the rules of 2012 it stays
- * an idler. Only pCPUs within the unit's hard affinity are asked, or its own one.
+ * an idler. Only pCPUs within the unit's hard affinity are asked.
  *
- * Xen's shortcut for pinned units is not needed: an idler runs its idle unit, so a unit whose own
- * pCPU is one asks that pCPU in any case.
+ * Two steps of Xen's are not needed. The shortcut for pinned units: an idler runs its idle unit, so
+ * a unit whose own pCPU is one asks that pCPU in any case. And leaving out what is outside hard
+ * affinity before the change of 2012: a unit's own pCPU never is.
  */
 #include "policy/credit.h"
 
@@ -72,7 +73,6 @@ static void preempt_and_ask(const struct question *q)
 		hv_mask_set(q->asked, q->home);
 	if (suitable(q, &m))
 		ask_idlers(q, &m);
-	hv_mask_and(q->asked, q->asked, &q->u->unit->hard, q->p->nw);
 }
 
 /* 12.2 and 12.3: an idler that suits u comes, if there is one. */

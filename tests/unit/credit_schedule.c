@@ -540,6 +540,59 @@ static void who_has_yielded_is_not_stolen(void **state)
 	world_end(w);
 }
 
+/* It was asked and has not made its pass: it will run one of them itself. */
+static void a_pcpu_on_its_way_from_idle_is_left_alone(void **state)
+{
+	struct world *w = world_start(1, 2, 1, NULL);
+
+	(void)state;
+	wake_up(w, new_unit_at(w, 0, 3));
+	wake_up(w, new_unit_at(w, 0, 3));
+	assert_false(hv_mask_test(&w->p->idlers, 0));
+	assert_int_equal(pcpu(w, 0)->nr_runnable, 2);
+	assert_int_equal(steals_from(w, 1), -1);
+	pass(w, 0);
+	assert_int_equal(steals_from(w, 1), 0);
+	world_end(w);
+}
+
+/* Its registers are still being stored. */
+static void who_is_being_switched_out_is_not_stolen(void **state)
+{
+	struct world *w = world_start(1, 2, 1, NULL);
+	struct c1_unit *a = new_unit_at(w, 0, 3), *b = new_unit_at(w, 0, 1);
+
+	(void)state;
+	run(w, a);
+	wake_up(w, b);
+	at(w, 2 * MS);
+	w->f.hold_saves = true;
+	assert_true(hv_block(vcpu_of(a), NULL, NULL));
+	fake_pass(&w->f, 0);
+	assert_ptr_equal(running_on(w, 0), b);
+	wake_up(w, a);
+	assert_true((a->flags & C1_QUEUED) && a->unit->is_running);
+	assert_int_equal(steals_from(w, 1), -1);
+	fake_save(&w->f, 0);
+	assert_int_equal(steals_from(w, 1), 0);
+	fake_save(&w->f, 1);
+	world_end(w);
+}
+
+static void a_new_pcpu_does_not_look_for_work_at_once(void **state)
+{
+	(void)state;
+	for (hv_time late = 0; late < 2; late++) {
+		struct world *w = world_start(1, 2, 1, NULL);
+		struct c1_unit *u = busy(w, 0, 1, true, 0);
+
+		at(w, MS + late);
+		pass(w, 1);
+		assert_ptr_equal(running_on(w, 1), late ? u : NULL);
+		world_end(w);
+	}
+}
+
 static void who_has_just_run_is_not_stolen_within_the_migration_delay(void **state)
 {
 	const char *const params[] = {"vcpu_migration_delay", "2000", NULL};
@@ -584,6 +637,9 @@ int main(void)
 		cmocka_unit_test(case_15_who_is_over_steals_only_better_ones),
 		cmocka_unit_test(a_search_ends_at_the_first_unit_that_is_not_better),
 		cmocka_unit_test(who_has_yielded_is_not_stolen),
+		cmocka_unit_test(a_pcpu_on_its_way_from_idle_is_left_alone),
+		cmocka_unit_test(who_is_being_switched_out_is_not_stolen),
+		cmocka_unit_test(a_new_pcpu_does_not_look_for_work_at_once),
 		cmocka_unit_test(who_has_just_run_is_not_stolen_within_the_migration_delay),
 	};
 
