@@ -273,10 +273,14 @@ static void round_of(struct bench *b, uint64_t clock)
 	passes(b, clock);
 }
 
+/* What a policy needs beside its units, once they are there; NULL = nothing. */
+static void (*bench_prepare)(struct hv_pool *pool, unsigned nr_units);
+
 static void build(struct bench *b, const char *policy, unsigned nr_units)
 {
 	uint32_t core[NR_PCPUS], socket[NR_PCPUS];
 	struct hv_topology topo = {NR_PCPUS, core, socket, socket};
+	unsigned all = nr_units;
 	struct hv_pool *pool;
 
 	memset(b, 0, sizeof(*b));
@@ -307,6 +311,8 @@ static void build(struct bench *b, const char *policy, unsigned nr_units)
 		}
 		nr_units -= n;
 	}
+	if (bench_prepare)
+		bench_prepare(pool, all);
 }
 
 static int compare(const void *a, const void *b)

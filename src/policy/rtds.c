@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rtds: each unit may run for its budget in each of its periods, the one with the earliest deadline
- * first; a deferrable server, global in the pool. With extratime (the default) a unit without budget
- * gets another one, at a priority that is one level lower; without, it waits for its next period.
+ * rtds: each unit may run for its budget in each of its periods, the one with the earliest
+ * deadline first; a deferrable server, global in the pool. With extratime (the default) a unit
+ * without budget gets another one, at a priority that is one level lower; without, it waits for its
+ * next period.
  *
  * Laws (rtds_check() walks them):
  *  - a unit waits in the run queue or as depleted, or in neither, never in both; none that is
@@ -15,8 +16,8 @@
  *  - deadlines lie on a grid of periods: they follow neither late timers nor late wakes.
  *
  * What looks odd and is nevertheless kept (rtds sections 6, 8, 9): the replenishment queue is
- * ordered by level first, so a demoted unit may be replenished late; a depleted unit tickles when it
- * is switched out; nobody is tickled when extratime lets a depleted unit run; soft affinity is
+ * ordered by level first, so a demoted unit may be replenished late; a depleted unit tickles when
+ * it is switched out; nobody is tickled when extratime lets a depleted unit run; soft affinity is
  * ignored. Different from Xen: a change of period or budget of a domain that one of its units
  * cannot take changes none.
  *
@@ -249,7 +250,7 @@ static void burn(struct rtds_unit *u, hv_time now)
 	}
 }
 
-/* The best unit that waits for this pCPU. One that cannot run any more does not stand in its way. */
+/* The best unit that waits for this pCPU. One that cannot run does not stand in its way. */
 static struct rtds_unit *first_waiting(struct rtds_pool *p, unsigned pcpu)
 {
 	struct rtds_node *n;

@@ -73,7 +73,7 @@ static inline bool rtds_is_current(const struct rtds_unit *u)
 	return u->unit->res->curr == u->unit;
 }
 
-/* Without its budget it runs on, at a lower priority; it keeps its place in the replq (Q, rtds.c). */
+/* Without budget it runs on, at a lower priority; it keeps its place in the replq. */
 static inline void rtds_demote(struct rtds_unit *u, uint32_t level)
 {
 	HV_ASSERT(u->unit->sys, u->place != RTDS_IN_RUNQ && u->budget > 0);

@@ -35,13 +35,20 @@ static void sum_up(struct rtds_node *n, unsigned nw)
 	}
 }
 
-/* n has got a new child that leads to `added`: all above it may be worse and reach further. */
+/* n has got a new child, `added`: all above it may be worse and reach further. */
 static void add_to_sums(struct rtds_node *n, const struct rtds_node *added, unsigned nw)
 {
-	for (; n; n = n->parent) {
-		n->worst = worse_of(added->rank, n->worst);
-		for (unsigned i = 0; i < nw; i++)
+	bool changed = true;
+
+	/* What adds nothing to a subtree adds nothing to what holds it. */
+	for (; n && changed; n = n->parent) {
+		changed = rtds_compare(added->rank, n->worst) < 0;
+		if (changed)
+			n->worst = added->rank;
+		for (unsigned i = 0; i < nw; i++) {
+			changed |= (added->reach.w[i] & ~n->reach.w[i]) != 0;
 			n->reach.w[i] |= added->reach.w[i];
+		}
 	}
 }
 

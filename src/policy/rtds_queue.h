@@ -5,16 +5,16 @@
  *
  * The rank of a node may be made worse while it stays where it is: the replenishment queue keeps
  * units in place whose level rises. From then on the list is not sorted, and a new node still goes
- * before the first one that it beats *now*. So the tree below is ordered by position alone, and each
- * of its nodes knows the worst rank in its subtree: from the root, the first node that is worse than
- * a given rank is found by going to the left whenever something there is worse.
+ * before the first one that it beats *now*. So the tree below is ordered by position alone, and
+ * each of its nodes knows the worst rank in its subtree: from the root, the first node that is
+ * worse than a given rank is found by going to the left whenever something there is worse.
  *
  * In the same way, each node knows the union of the pCPUs that the units of its subtree may use, so
  * that the first unit for a pCPU is found without stepping over those that are pinned elsewhere.
  *
- * Laws: the list is the in-order walk of the tree; a node is not heavier than its parent (the tree is
- * a treap: weights are drawn, so that its depth is about 2 ln n); worst and reach are those of the
- * subtree. rtds_queue_check() walks all three.
+ * Laws: the list is the in-order walk of the tree; a node is not heavier than its parent (the tree
+ * is a treap: weights are drawn, so that its depth is about 2 ln n); worst and reach are those of
+ * the subtree. rtds_queue_check() walks all three.
  *
  * The queue owns no memory. Nobody but these functions writes the fields.
  */

@@ -2,9 +2,9 @@
 /*
  * rtds: periods, and the timer that begins them (rtds sections 3, 4, 9).
  *
- * The replenishment queue holds all units that are queued, run, or are being switched out; the timer
- * is set for the deadline of its front. As the queue puts levels before deadlines, and keeps in
- * place a unit whose level rises, the front is not always the unit whose deadline comes first: a
+ * The replenishment queue holds all units that are queued, run, or are being switched out; the
+ * timer is set for the deadline of its front. As the queue puts levels before deadlines, and keeps
+ * in place a unit whose level rises, the front is not always the unit whose deadline comes first: a
  * demoted unit may be replenished late. That is what Xen does, so it is done here.
  *
  * Xen walks the queue for every unit that it puts back, which is quadratic when many deadlines are

@@ -38,29 +38,42 @@ static unsigned first_from(const struct hv_mask *m, unsigned c, unsigned nw)
 	return n != HV_NO_PCPU ? n : hv_mask_first(m, nw);
 }
 
-/* pCPU of the lowest priority among those of m, none of which is idle. */
+/* The first of the lowest priority among `lowest`, unless HV_NO_PCPU, and the bits of word i. */
+static unsigned lower_in_word(const struct rtds_pool *p, unsigned lowest, unsigned i, uint64_t bits)
+{
+	if (lowest == HV_NO_PCPU && bits) {
+		lowest = 64 * i + (unsigned)__builtin_ctzll(bits);
+		bits &= bits - 1;
+	}
+	for (; bits; bits &= bits - 1) {
+		unsigned c = 64 * i + (unsigned)__builtin_ctzll(bits);
+
+		if (rtds_compare(p->running[c], p->running[lowest]) < 0)
+			lowest = c;
+	}
+	return lowest;
+}
+
+/* pCPU of the lowest priority among those of m, none of which is idle; the first from start on. */
 static unsigned lowest_priority(const struct rtds_pool *p, const struct hv_mask *m, unsigned start,
 				unsigned nw)
 {
-	unsigned lowest = first_from(m, start, nw);
+	unsigned i = start / 64, lowest;
+	uint64_t before = (1ULL << start % 64) - 1;
 
-	if (lowest == HV_NO_PCPU)
-		return HV_NO_PCPU;
-	for (unsigned c = hv_mask_next(m, lowest + 1, nw); c != HV_NO_PCPU;
-	     c = hv_mask_next(m, c + 1, nw))
-		if (rtds_compare(p->running[c], p->running[lowest]) < 0)
-			lowest = c;
-	for (unsigned c = hv_mask_first(m, nw); c < start; c = hv_mask_next(m, c + 1, nw))
-		if (rtds_compare(p->running[c], p->running[lowest]) < 0)
-			lowest = c;
-	return lowest;
+	lowest = lower_in_word(p, HV_NO_PCPU, i, m->w[i] & ~before);
+	for (unsigned k = i + 1; k < nw; k++)
+		lowest = lower_in_word(p, lowest, k, m->w[k]);
+	for (unsigned k = 0; k < i; k++)
+		lowest = lower_in_word(p, lowest, k, m->w[k]);
+	return lower_in_word(p, lowest, i, m->w[i] & before);
 }
 
 void rtds_tickle(struct hv_sched *s, const struct rtds_unit *new)
 {
 	struct rtds_pool *p = rtds_pool(s);
 	unsigned start = new->unit->res->master;
-	struct hv_mask open, idle;
+	struct hv_mask open = {{0}}, idle;
 	unsigned c;
 
 	HV_ASSERT(s->sys, hv_lock_held(&p->lock) && !new->unit->idle);
