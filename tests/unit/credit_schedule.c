@@ -581,16 +581,36 @@ static void who_is_being_switched_out_is_not_stolen(void **state)
 
 static void a_new_pcpu_does_not_look_for_work_at_once(void **state)
 {
-	(void)state;
-	for (hv_time late = 0; late < 2; late++) {
-		struct world *w = world_start(1, 2, 1, NULL);
-		struct c1_unit *u = busy(w, 0, 1, true, 0);
+	struct world *w = calloc(1, sizeof(*w));
+	struct c1_unit *waits;
 
-		at(w, MS + late);
-		pass(w, 1);
-		assert_ptr_equal(running_on(w, 1), late ? u : NULL);
-		world_end(w);
-	}
+	(void)state;
+	w->f.now = START;
+	w->next_domain = 1;
+	assert_int_equal(fake_create(&w->f, 1, 2, 1, hv_policies), 0);
+	for (unsigned c = 0; c < 2; c++)
+		assert_int_equal(hv_pcpu_up(w->f.sys, c), 0);
+	assert_int_equal(hv_pool_create(w->f.sys, 0, "credit", HV_GRAN_CPU, &w->f.pool), 0);
+	w->s = hv_pool_sched(w->f.pool);
+	w->p = w->s->priv;
+	assert_int_equal(hv_pool_add_pcpu(w->f.pool, 0), 0);
+	fake_drain(&w->f);
+	run(w, new_unit(w, 0));
+	waits = new_unit(w, 0);
+	wake_up(w, waits);
+
+	assert_int_equal(hv_pool_add_pcpu(w->f.pool, 1), 0);
+	assert_int_equal(w->p->credit, 600);
+	assert_int_equal(pcpu(w, 1)->ticker.expiry, START + 10 * MS);
+	fake_drain(&w->f);
+	assert_int_equal(w->f.passes[1], 1);
+	at(w, MS);
+	pass(w, 1);
+	assert_null(running_on(w, 1));
+	at(w, MS + 1);
+	pass(w, 1);
+	assert_ptr_equal(running_on(w, 1), waits);
+	world_end(w);
 }
 
 static void who_has_just_run_is_not_stolen_within_the_migration_delay(void **state)
