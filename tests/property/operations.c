@@ -305,11 +305,21 @@ static void set_params(struct trial *t)
 	}
 }
 
+static void set_unit_params(struct trial *t, struct hv_vcpu *v)
+{
+	struct hv_unit_params p = {.period_us = 10 + draw(t, 20000),
+				   .budget_us = 10 + draw(t, 20000),
+				   .extratime = draw(t, 2)};
+	int rc = hv_unit_params_set(v, &p);
+
+	EXPECT(t, rc == -HV_EOPNOTSUPP || rc == (p.budget_us > p.period_us ? -HV_EINVAL : 0));
+}
+
 static void vcpu_operation(struct trial *t, struct hv_vcpu *v)
 {
 	uint32_t pauses = v->pause_count;
 
-	switch (draw(t, 8)) {
+	switch (draw(t, 9)) {
 	case 0:
 		hv_vcpu_up(v);
 		EXPECT(t, !(v->pause_flags & HV_PF_DOWN));
@@ -331,6 +341,9 @@ static void vcpu_operation(struct trial *t, struct hv_vcpu *v)
 		break;
 	case 6:
 		EXPECT(t, hv_unpause(v) == (pauses ? 0 : -HV_EINVAL));
+		break;
+	case 7:
+		set_unit_params(t, v);
 		break;
 	default:
 		set_affinity(t, v);
@@ -434,7 +447,9 @@ static void release_everything(struct trial *t)
 	}
 	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
 		struct hv_domain *d = t->domains[i];
-		struct hv_domain_params p = {.weight = 256, .cap = 0};
+		/* rtds promises progress to what fits: 48 units of 1 % do, on one pCPU */
+		struct hv_domain_params p = {
+			.weight = 256, .cap = 0, .period_us = 100000, .budget_us = 1000};
 
 		if (!d)
 			continue;
