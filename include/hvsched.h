@@ -231,8 +231,8 @@ int hv_domain_destroy(struct hv_domain *d);
 struct hv_domain *hv_domain_find(struct hv_sys *sys, int id);
 /*
  * Give the domain the handle by which time tables name it (by default twelve zero bytes and its id,
- * most significant byte first) and say whether it is a control domain (default: no). Before its first
- * vCPU is created, else -HV_EBUSY.
+ * most significant byte first) and say whether it is a control domain (default: no). Before its
+ * first vCPU is created, else -HV_EBUSY.
  */
 int hv_domain_identify(struct hv_domain *d, const uint8_t handle[16], bool control);
 /*
@@ -299,9 +299,9 @@ int hv_unit_params_get(struct hv_vcpu *v, struct hv_unit_params *p);
 int hv_unit_params_set(struct hv_vcpu *v, const struct hv_unit_params *p);
 
 /*
- * The time table of a pool (arinc653 sections 2, 4): windows follow each other from the start of each
- * major frame; what is left of the frame is idle. A window names its vCPU by the domain's handle, so
- * the domain need not exist yet.
+ * The time table of a pool (arinc653 sections 2, 4): windows follow each other from the start of
+ * each major frame; what is left of the frame is idle. A window names its vCPU by the domain's
+ * handle, so the domain need not exist yet.
  */
 #define HV_HANDLE_BYTES 16
 #define HV_MAX_WINDOWS	64
@@ -311,8 +311,9 @@ struct hv_window {
 	uint64_t runtime; /* ns, > 0 */
 };
 /*
- * major: length of the frame in ns, up to 2^62. -HV_EINVAL, and the old table stays, when there is no
- * window or more than HV_MAX_WINDOWS, a length of zero, or more in the windows than in the frame.
+ * major: length of the frame in ns, up to 2^62. -HV_EINVAL, and the old table stays, when there is
+ * no window or more than HV_MAX_WINDOWS, a length of zero, or more in the windows than in the
+ * frame.
  * -HV_EOPNOTSUPP: the policy has no time table.
  */
 int hv_frame_set(struct hv_pool *pool, uint64_t major, unsigned nr, const struct hv_window *window);
@@ -522,7 +523,7 @@ struct hv_policy {
 	const char *name;
 	const struct hv_param_desc *params;
 	unsigned nr_params;
-	bool ignores_affinity; /* its units stay where it puts them, whatever their masks (arinc653) */
+	bool ignores_affinity; /* units stay where it puts them, whatever their masks (arinc653) */
 
 	int (*init)(struct hv_sched *s);    /* * 0 or negative errno */
 	void (*deinit)(struct hv_sched *s); /* * */
