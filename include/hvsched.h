@@ -93,20 +93,23 @@ struct hv_timer {
 
 /* What happened; see enum hv_trace_kind for which fields are valid. */
 enum hv_trace_kind {
-	HV_TRACE_INSERT,   /* unit now managed by a policy; pcpu: where it was placed */
-	HV_TRACE_REMOVE,   /* unit no longer managed */
-	HV_TRACE_WAKE,	   /* vcpu: became unblocked or came up; before the policy hears of it */
-	HV_TRACE_BLOCK,	   /* vcpu: its guest blocked */
-	HV_TRACE_YIELD,	   /* vcpu */
-	HV_TRACE_TICKLE,   /* pcpu: a policy asks that pCPU to reschedule */
-	HV_TRACE_RESET,	   /* pcpu: credit2 reset the credits of its runqueue (a: runqueue id) */
-	HV_TRACE_RQMOVE,   /* unit: moved, or asked to move, from runqueue a to runqueue b */
-	HV_TRACE_SWITCH,   /* pcpu (master): prev is replaced by unit; a: slice in ns or -1 */
-	HV_TRACE_CONT,	   /* pcpu (master): unit goes on; a: slice in ns or -1 */
+	HV_TRACE_INSERT, /* unit now managed by a policy; pcpu: where it was placed */
+	HV_TRACE_REMOVE, /* unit no longer managed */
+	HV_TRACE_WAKE,	 /* vcpu: became unblocked or came up; before the policy hears of it */
+	HV_TRACE_BLOCK,	 /* vcpu: its guest blocked */
+	HV_TRACE_YIELD,	 /* vcpu */
+	HV_TRACE_TICKLE, /* pcpu: a policy asks that pCPU to reschedule */
+	HV_TRACE_RESET,	 /* pcpu: credit2 reset the credits of its runqueue (a: runqueue id) */
+	HV_TRACE_RQMOVE, /* unit: moved, or asked to move, from runqueue a to runqueue b */
+	/* pcpu (master): prev is replaced by unit; a: slice in ns or -1; b: 1 = idle because of work */
+	HV_TRACE_SWITCH,
+	HV_TRACE_CONT,	   /* pcpu (master): unit goes on; a, b: the same */
 	HV_TRACE_SAVED,	   /* pcpu: unit is off, its context saved */
 	HV_TRACE_ASSIGN,   /* unit: assigned resource changed from pCPU a to pCPU b */
 	HV_TRACE_RUNSTATE, /* vcpu: runstate changed from a to b (enum hv_runstate_kind) */
 	HV_TRACE_PAUSE,	   /* vcpu: pause flags (a) or total pause count (b) changed */
+	HV_TRACE_ENTER,	   /* pcpu: begins to wait for its siblings before a decision */
+	HV_TRACE_FORCE,	   /* vcpu: is to be switched alone, in or out of its running unit */
 };
 
 struct hv_trace {
@@ -206,16 +209,19 @@ int hv_check(struct hv_sys *sys, struct hv_violation *out);
 /* Bring a pCPU up: it is then free, under the idle policy. -HV_EEXIST, -HV_EINVAL, -HV_ENOMEM. */
 int hv_pcpu_up(struct hv_sys *sys, unsigned pcpu);
 
+/* pCPUs of a resource of this granularity: the same for every pCPU that is up, else 0 (none). */
+unsigned hv_gran_size(const struct hv_sys *sys, enum hv_gran gran);
 /*
  * Create an empty pool. id >= 0, or -1 for the next free one. -HV_EEXIST, -HV_ENOENT (no such
- * policy), -HV_ENOSPC (2 x pCPUs pools), -HV_ENOMEM, -HV_EOPNOTSUPP (granularity not available).
+ * policy), -HV_ENOSPC (2 x pCPUs pools), -HV_ENOMEM, -HV_EINVAL (no granularity, or one for which the
+ * pCPUs that are up do not form resources of equal size).
  */
 int hv_pool_create(struct hv_sys *sys, int id, const char *policy, enum hv_gran gran,
 		   struct hv_pool **out);
 /* -HV_EBUSY while it has pCPUs or domains. */
 int hv_pool_destroy(struct hv_pool *pool);
-/* Add the whole resource that holds this pCPU; it must be up and free (-HV_ENODEV). -HV_ENOMEM.
- * Raises SCHEDULE on the resource's master. */
+/* Add the whole resource that holds this pCPU; all its pCPUs must be up and free (-HV_ENODEV).
+ * -HV_ENOMEM. Raises SCHEDULE on the resource's master. */
 int hv_pool_add_pcpu(struct hv_pool *pool, unsigned pcpu);
 struct hv_pool *hv_pool_find(struct hv_sys *sys, int id);
 struct hv_sched *hv_pool_sched(struct hv_pool *pool);
@@ -325,23 +331,44 @@ int hv_frame_get(struct hv_pool *pool, uint64_t *major, unsigned *nr, struct hv_
 enum hv_next_kind {
 	HV_KEEP,   /* go on with what is loaded */
 	HV_SWITCH, /* save `from`, load `to`, then call hv_saved() */
-	HV_AGAIN,  /* waiting for siblings: call hv_event() again with events = 0 */
+	HV_AGAIN, /* waiting for siblings: call the same function again, hv_event() with events = 0 */
 };
 
 struct hv_next {
 	enum hv_next_kind kind;
+	bool forced;		   /* HV_SWITCH of this pCPU alone, without a decision */
 	struct hv_vcpu *from, *to; /* idle vCPUs included; equal when kind != HV_SWITCH */
 };
 
-/* Handle pending events of a pCPU; the host has cleared its pending bits. */
+/*
+ * Handle pending events of a pCPU; the host has cleared its pending bits.
+ *
+ * A resource of several pCPUs decides in a rendezvous: every pCPU arrives with its next event (the first
+ * one raises SLAVE on the others), the one that arrives last decides for all, and no pCPU enters a
+ * guest before all have saved what they had. Where a hypervisor would spin until the siblings get there,
+ * the answer is HV_AGAIN: nothing of a guest may run on this pCPU, and its host calls again, at once
+ * or after a sibling's next hv_event() or hv_saved() (only these, or a wake or sleep of a member,
+ * change the answer). Meanwhile it keeps what is raised; events that it passes all the same are raised
+ * anew. While it waits the pCPU may be sent on an errand: HV_SWITCH with `forced`, after which it
+ * comes back by the SLAVE that was raised on it. With resources of one pCPU there is no HV_AGAIN.
+ */
 struct hv_next hv_event(struct hv_sys *sys, unsigned pcpu, unsigned events);
 /* The context of `from` of the last HV_SWITCH on this pCPU is saved. HV_KEEP: enter `to` now;
- * HV_AGAIN: siblings have not saved yet. */
+ * HV_AGAIN: siblings have not saved yet, call again. */
 enum hv_next_kind hv_saved(struct hv_sys *sys, unsigned pcpu);
+/* The pCPU waits for siblings: its last answer was HV_AGAIN. */
+bool hv_pcpu_waits(const struct hv_sys *sys, unsigned pcpu);
+/*
+ * Reasons why a sleep of this pCPU must be a light one: 1 while its idle vCPU stands in for a vCPU of the
+ * guest unit that runs on its siblings, so that it can join a rendezvous quickly; else 0.
+ */
+unsigned hv_pcpu_urgent(const struct hv_sys *sys, unsigned pcpu);
 /* The timer fires (t->armed is cleared). */
 void hv_timer_fire(struct hv_timer *t);
 /* Work for the idle context of this pCPU is wanted (tasklet), or is done. */
 void hv_work(struct hv_sys *sys, unsigned pcpu, bool pending);
+/* The pCPU was sent idle for the work, which may be done now. */
+bool hv_work_ready(const struct hv_sys *sys, unsigned pcpu);
 
 /* ---- observation */
 
@@ -415,8 +442,9 @@ struct hv_vcpu {
 	uint32_t pause_count;
 	uint32_t observer; /* the host's number for it, e.g. of its statistics; 0 at first */
 	bool idle;
-	bool is_running; /* loaded, or chosen to be loaded, and not yet saved off */
-	bool force_switch;
+	bool is_running;		 /* loaded, or chosen to be loaded, and not yet saved off */
+	bool force_switch;		 /* to be switched alone, in or out of its running unit */
+	bool sleeps_late;		 /* paused while it alone ran of its unit; others come */
 	enum hv_runstate_kind new_state; /* chosen for the next switch */
 	hv_time birth;			 /* sum of runstate.time[] == runstate.since - birth */
 	struct hv_runstate runstate;

@@ -3,7 +3,7 @@
  * hv_check(): the whole state against the laws of the engine, then against those of every policy
  * instance. It holds between any two public operations, also between a switch and its hv_saved().
  *
- * Source: core-scheduling section 2.9 (I1, I5-I9), and the laws that head the engine's files.
+ * Source: core-scheduling section 2.9 (I1, I4-I9), and the laws that head the engine's files.
  */
 #include "engine/engine.h"
 
@@ -84,8 +84,8 @@ static int check_unit(const struct hv_sys *sys, const struct hv_unit *u, struct 
 	LAW(u->soft_counts == (!hv_mask_subset(&u->hard, &u->soft, sys->nw) &&
 			       hv_mask_intersects(&u->hard, &u->soft, sys->nw)),
 	    "soft_counts says whether soft affinity can matter", u, r->master);
-	LAW(u->enter == 0 && (u->leave == 0 || running), "I5: leave is 0 outside a switch", u,
-	    r->master);
+	LAW(r->curr == u || (u->enter == 0 && u->leave == 0),
+	    "I1: only the current unit of a resource has a rendezvous", u, r->master);
 	return 0;
 }
 
@@ -137,11 +137,52 @@ static int check_pcpu(const struct hv_sys *sys, unsigned c, struct hv_violation 
 	return 0;
 }
 
+/*
+ * The counters of the rendezvous against what its pCPUs do. A pCPU that is being saved and waits for
+ * nothing has left the gathering to switch one vCPU alone, or has yet to leave the decision.
+ */
+static int check_rendezvous(const struct hv_sys *sys, const struct hv_resource *r,
+			    struct hv_violation *out)
+{
+	const struct hv_unit *u = r->curr;
+	uint32_t entered = 0, to_leave = 0, left = 0;
+
+	hv_mask_for_each(c, &r->pcpus, sys->nw)
+	{
+		const struct hv_pcpu *p = &sys->pcpus[c];
+
+		entered += p->wait == HV_WAIT_ENTER;
+		left += p->wait == HV_WAIT_LEAVE;
+		to_leave += p->wait == HV_WAIT_LOAD || (p->from && p->wait == HV_WAIT_NONE);
+		LAW(!p->from || p->wait == HV_WAIT_NONE || p->wait == HV_WAIT_LOAD,
+		    "who waits for siblings has nothing to save", u, c);
+		LAW(!p->loaded->force_switch || p->loaded->unit == u,
+		    "a vCPU to be switched alone is of the current unit", u, c);
+	}
+	LAW(r->g > 1 || (u->enter == 0 && u->leave == 0 && !entered && !left),
+	    "a resource of one pCPU has no rendezvous", u, r->master);
+	LAW(entered == (u->enter ? r->g - u->enter : 0),
+	    "I4: enter counts the pCPUs that have not arrived", u, r->master);
+	LAW(u->enter == 0 || u->leave == 0, "a rendezvous begins when the last one is over", u,
+	    r->master);
+	LAW(u->leave == 0 || u->leave == to_leave + 1,
+	    "leave counts the pCPUs that have not saved, plus one", u, r->master);
+	LAW(u->leave != 0 || r->g == 1 || !r->prev, "I5: leave is 0 outside a switch", u,
+	    r->master);
+	LAW(r->idle->is_running == (r->curr == r->idle || r->prev == r->idle),
+	    "the idle unit runs while no other does", r->idle, r->master);
+	LAW(r->curr == r->idle || (r->idle->enter == 0 && r->idle->leave == 0),
+	    "I1: only the current unit of a resource has a rendezvous", r->idle, r->master);
+	return 0;
+}
+
 static int check_resource(const struct hv_sys *sys, const struct hv_resource *r,
 			  struct hv_violation *out)
 {
 	const struct hv_pool *pool = r->pool;
 
+	if (check_rendezvous(sys, r, out))
+		return -HV_EINVAL;
 	LAW(hv_mask_first(&r->pcpus, sys->nw) == r->master &&
 		    hv_mask_weight(&r->pcpus, sys->nw) == r->g,
 	    "a resource has g pCPUs and its master is the lowest", NULL, r->master);

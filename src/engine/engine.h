@@ -10,8 +10,7 @@
  *  - with granularity cpu nothing here loops over pCPUs or domains on the wake or schedule path.
  *
  * Source: core-scheduling sections 1-5. A unit has up to g vCPUs and a resource has g pCPUs
- * everywhere; only schedule.c is restricted to g = 1 today, and gathering siblings for g > 1 is a
- * file of its own beside it.
+ * everywhere; how the pCPUs of a resource with g > 1 meet to decide is rendezvous.c.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -28,14 +27,25 @@ enum {
 	HV_WORK_SCHEDULED = 1u << 1, /* the idle unit has been asked for because of it */
 };
 
+/* What a pCPU of a resource with g > 1 waits for. */
+enum hv_wait {
+	HV_WAIT_NONE,
+	HV_WAIT_ENTER, /* siblings have not arrived yet */
+	HV_WAIT_LOAD,  /* the last one has decided: load what was chosen */
+	HV_WAIT_LEAVE, /* siblings have not saved yet */
+};
+
 struct hv_pcpu {
 	struct hv_resource *res; /* NULL while off line */
 	struct hv_vcpu *loaded;	 /* whose context is on the pCPU, or is being switched to */
 	struct hv_vcpu *from;	 /* context being saved, NULL = no switch in flight */
 	uint32_t rank;		 /* position among the pCPUs of the resource */
-	uint32_t work;		 /* HV_WORK_* */
+	uint16_t work;		 /* HV_WORK_* */
+	uint16_t wait;		 /* enum hv_wait */
 	struct hv_vcpu *idle;	 /* this pCPU's idle vCPU; its unit pointer may name a guest unit */
 	const struct hv_mask *core, *socket;
+	struct hv_resource *own; /* its resource while free; not in use while merged into another */
+	hv_time turn;		 /* when it began to handle its events, g > 1 */
 };
 
 struct hv_sys {
@@ -84,7 +94,7 @@ void hv_trace_unit(struct hv_sys *sys, enum hv_trace_kind kind, struct hv_unit *
 void hv_trace_vcpu(struct hv_sys *sys, enum hv_trace_kind kind, struct hv_vcpu *v);
 void hv_trace_runstate(struct hv_vcpu *v, enum hv_runstate_kind old);
 void hv_trace_decision(struct hv_resource *r, struct hv_unit *prev, struct hv_unit *next,
-		       hv_time now);
+		       hv_time now, bool work);
 
 /* ---- lock.c */
 void hv_lock_double(struct hv_sys *sys, struct hv_lock *a, struct hv_lock *b);
@@ -180,13 +190,31 @@ void hv_unit_store_affinity(struct hv_unit *u, const struct hv_mask *hard,
 /* A free resource of one pCPU with its idle unit; NULL = out of memory. */
 struct hv_resource *hv_resource_create(struct hv_sys *sys, unsigned pcpu);
 void hv_resource_destroy(struct hv_resource *r);
+/* Free pCPUs become one resource, and are single again; never fails, needs no memory. */
+struct hv_resource *hv_resource_merge(struct hv_sys *sys, const struct hv_mask *pcpus);
+void hv_resource_split(struct hv_resource *r);
 int hv_resource_attach(struct hv_resource *r, struct hv_pool *pool);
 void hv_resource_detach(struct hv_resource *r);
+/* pCPUs that are up and share a resource with this one at this granularity. */
+void hv_gran_mask(const struct hv_sys *sys, enum hv_gran gran, unsigned pcpu, struct hv_mask *out);
 
-/* ---- domain.c, schedule.c: also used when an instance is torn down */
+/* ---- schedule.c, for rendezvous.c */
+void hv_decide(struct hv_resource *r, hv_time now);
+void hv_unit_saved(struct hv_resource *r);
+
+/* ---- rendezvous.c: hv_event() and hv_saved() where g > 1 */
+struct hv_next hv_rendezvous_event(struct hv_sys *sys, unsigned pcpu, unsigned events);
+enum hv_next_kind hv_rendezvous_saved(struct hv_pcpu *p);
+/* The resource is about to change its pCPUs: nobody waits any more. Its idle unit is current. */
+void hv_rendezvous_end(struct hv_resource *r);
+/* Have the vCPU switched alone, in or out of its running unit. Locked. */
+void hv_force_request(struct hv_vcpu *v);
+
+/* ---- domain.c, rendezvous.c: also used when an instance is torn down */
 void hv_domain_free(struct hv_domain *d);
 bool hv_domain_runs(const struct hv_domain *d);
-void hv_pcpu_evict(struct hv_sys *sys, unsigned pcpu);
+/* Bring the pCPUs of a resource to their idle vCPUs, whatever runs there. */
+void hv_resource_evict(struct hv_resource *r);
 
 /* ---- check.c */
 #if HV_DEBUG

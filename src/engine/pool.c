@@ -74,6 +74,7 @@ int hv_pool_create(struct hv_sys *sys, int id, const char *policy, enum hv_gran 
 {
 	int index = hv_policy_index(sys, policy);
 	struct hv_pool **at, *pool;
+	unsigned g;
 	int rc;
 
 	if (id < -1)
@@ -83,8 +84,9 @@ int hv_pool_create(struct hv_sys *sys, int id, const char *policy, enum hv_gran 
 		return -HV_EEXIST;
 	if (index < 0)
 		return -HV_ENOENT;
-	if (gran != HV_GRAN_CPU)
-		return -HV_EOPNOTSUPP;
+	g = hv_gran_size(sys, gran);
+	if (!g)
+		return -HV_EINVAL;
 	if (nr_pools(sys) >= 2 * sys->nr_pcpus)
 		return -HV_ENOSPC;
 	pool = hv_alloc(sys, sizeof(*pool));
@@ -93,7 +95,7 @@ int hv_pool_create(struct hv_sys *sys, int id, const char *policy, enum hv_gran 
 	pool->sys = sys;
 	pool->id = id;
 	pool->gran = gran;
-	pool->g = 1;
+	pool->g = g;
 	pool->sched = create_sched(sys, pool, (unsigned)index);
 	rc = pool->sched ? pool->sched->policy->init(pool->sched) : -HV_ENOMEM;
 	if (rc) {
@@ -125,10 +127,27 @@ int hv_pool_destroy(struct hv_pool *pool)
 	return 0;
 }
 
+/* The pCPUs that would join with this one are up, free and as many as the pool's resources have. */
+static bool can_join(const struct hv_pool *pool, unsigned pcpu, struct hv_mask *pcpus)
+{
+	const struct hv_sys *sys = pool->sys;
+
+	hv_gran_mask(sys, pool->gran, pcpu, pcpus);
+	hv_mask_for_each(c, pcpus, sys->nw)
+	{
+		const struct hv_resource *r = sys->pcpus[c].res;
+
+		if (!r || r->pool)
+			return false;
+	}
+	return hv_mask_weight(pcpus, sys->nw) == pool->g;
+}
+
 int hv_pool_add_pcpu(struct hv_pool *pool, unsigned pcpu)
 {
 	struct hv_sys *sys = pool->sys;
 	struct hv_resource *r;
+	struct hv_mask pcpus;
 	int rc;
 
 	if (pcpu >= sys->nr_pcpus)
@@ -136,11 +155,16 @@ int hv_pool_add_pcpu(struct hv_pool *pool, unsigned pcpu)
 	r = sys->pcpus[pcpu].res;
 	if (r && r->pool == pool)
 		return 0; /* its resource has joined already */
-	if (!r || r->pool)
+	if (!r || !can_join(pool, pcpu, &pcpus))
 		return -HV_ENODEV;
+	if (pool->g > 1)
+		r = hv_resource_merge(sys, &pcpus);
 	rc = hv_resource_attach(r, pool);
-	if (rc)
+	if (rc) {
+		if (pool->g > 1)
+			hv_resource_split(r);
 		return rc;
+	}
 	sys->host.poke(sys->ctx, r->master, HV_EVENT_SCHEDULE);
 	HV_CHECKED(sys);
 	return 0;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Resources: what units run on. A pCPU that comes up is a free resource of one pCPU under the idle
- * policy; a pool takes it over (attach) and gives it back (detach).
+ * policy; a pool takes it over (attach) and gives it back (detach). For a pool with g > 1 free pCPUs are
+ * merged first: the lowest one's resource takes the others in, and theirs sleep until the split, so
+ * that neither step needs memory.
  *
- * Laws: a free resource has g = 1, no pool, the idle policy and the lock that all free pCPUs share.
+ * Laws: a free pCPU's resource has g = 1, no pool, the idle policy and the lock that all free pCPUs share.
  * The lock pointer is the last thing that attach or detach changes, and the old lock object is what
  * is released.
  *
@@ -97,6 +99,97 @@ void hv_resource_destroy(struct hv_resource *r)
 	hv_free(sys, r, sizeof(*r));
 }
 
+/* A pCPU runs its idle vCPU as part of this resource. */
+static void place_pcpu(struct hv_resource *r, unsigned pcpu, unsigned rank)
+{
+	struct hv_pcpu *p = &r->sys->pcpus[pcpu];
+
+	HV_ASSERT(r->sys, p->loaded == p->idle && !p->from && p->wait == HV_WAIT_NONE);
+	p->res = r;
+	p->rank = rank;
+	p->idle->unit = r->idle;
+}
+
+static void set_pcpus(struct hv_resource *r, const struct hv_mask *pcpus)
+{
+	struct hv_unit *idle = r->idle;
+	unsigned nw = r->sys->nw;
+
+	hv_mask_copy(&r->pcpus, pcpus, nw);
+	hv_mask_copy(&idle->hard, pcpus, nw);
+	hv_mask_copy(&idle->soft, pcpus, nw);
+	r->g = hv_mask_weight(pcpus, nw);
+	idle->runstate_count[HV_RUNNING] = r->g;
+}
+
+struct hv_resource *hv_resource_merge(struct hv_sys *sys, const struct hv_mask *pcpus)
+{
+	struct hv_resource *r = sys->pcpus[hv_mask_first(pcpus, sys->nw)].own;
+	unsigned rank = 0;
+
+	hv_mask_for_each(c, pcpus, sys->nw)
+	{
+		struct hv_resource *own = sys->pcpus[c].own;
+
+		HV_ASSERT(sys, own && own == sys->pcpus[c].res && !own->pool && own->g == 1);
+		HV_ASSERT(sys, own->curr == own->idle && !own->prev && !own->timer.armed);
+		place_pcpu(r, c, rank++);
+	}
+	set_pcpus(r, pcpus);
+	return r;
+}
+
+void hv_resource_split(struct hv_resource *r)
+{
+	struct hv_sys *sys = r->sys;
+	struct hv_mask pcpus = r->pcpus, single;
+
+	HV_ASSERT(sys, !r->pool && r->curr == r->idle && !r->prev);
+	hv_mask_for_each(c, &pcpus, sys->nw)
+	{
+		struct hv_resource *own = sys->pcpus[c].own;
+
+		hv_mask_zero(&single, sys->nw);
+		hv_mask_set(&single, c);
+		place_pcpu(own, c, 0);
+		set_pcpus(own, &single);
+	}
+	HV_ASSERT(sys, r->g == 1);
+}
+
+void hv_gran_mask(const struct hv_sys *sys, enum hv_gran gran, unsigned pcpu, struct hv_mask *out)
+{
+	hv_mask_zero(out, sys->nw);
+	if (gran == HV_GRAN_CPU)
+		hv_mask_set(out, pcpu);
+	else
+		hv_mask_and(out,
+			    gran == HV_GRAN_CORE ? sys->pcpus[pcpu].core : sys->pcpus[pcpu].socket,
+			    &sys->online, sys->nw);
+}
+
+unsigned hv_gran_size(const struct hv_sys *sys, enum hv_gran gran)
+{
+	struct hv_mask mask;
+	unsigned g = 0;
+
+	if (gran == HV_GRAN_CPU)
+		return 1;
+	if (gran != HV_GRAN_CORE && gran != HV_GRAN_SOCKET)
+		return 0;
+	hv_mask_for_each(c, &sys->online, sys->nw)
+	{
+		unsigned weight;
+
+		hv_gran_mask(sys, gran, c, &mask);
+		weight = hv_mask_weight(&mask, sys->nw);
+		if (g && weight != g)
+			return 0;
+		g = weight;
+	}
+	return g;
+}
+
 int hv_resource_attach(struct hv_resource *r, struct hv_pool *pool)
 {
 	struct hv_sys *sys = r->sys;
@@ -142,6 +235,7 @@ void hv_resource_detach(struct hv_resource *r)
 	struct hv_lock *old;
 
 	HV_ASSERT(sys, pool && r->curr == r->idle && !r->prev);
+	hv_rendezvous_end(r);
 	hv_mask_andnot(&pool->cpu_valid, &pool->cpu_valid, &r->pcpus, sys->nw);
 	hv_mask_clear(&pool->res_valid, r->master);
 	old = hv_resource_lock(r);
@@ -157,6 +251,8 @@ void hv_resource_detach(struct hv_resource *r)
 	p->free_unit(s, idle_priv);
 	if (p->free_pcpu)
 		p->free_pcpu(s, pcpu_priv, r->master);
+	if (r->g > 1)
+		hv_resource_split(r);
 }
 
 int hv_pcpu_up(struct hv_sys *sys, unsigned pcpu)
@@ -173,8 +269,10 @@ int hv_pcpu_up(struct hv_sys *sys, unsigned pcpu)
 	if (!r)
 		return -HV_ENOMEM;
 	p->res = r;
+	p->own = r;
 	p->rank = 0;
 	p->work = 0;
+	p->wait = HV_WAIT_NONE;
 	p->idle = r->idle->vcpu;
 	p->loaded = p->idle;
 	hv_mask_set(&sys->online, pcpu);

@@ -7,7 +7,8 @@
  * resource loads registers that are still being stored; is_running is cleared before context_saved.
  *
  * What a member of a resource loads is worked out per pCPU (switch_members), so gathering siblings
- * for g > 1 only has to decide who calls decide() and when. With g = 1 no other pCPU is involved.
+ * for g > 1 (rendezvous.c) only has to decide who calls hv_decide() and when. With g = 1 no other pCPU
+ * is involved.
  *
  * Source: core-scheduling sections 2.2, 2.4, 2.5, 2.8.
  */
@@ -45,11 +46,11 @@ static inline bool pcpu_wants_work(struct hv_pcpu *p)
 }
 
 /* On any member: the idle unit must be chosen. */
-static bool work_wanted(struct hv_sys *sys, const struct hv_resource *r)
+static inline bool work_wanted(struct hv_sys *sys, const struct hv_resource *r, unsigned g)
 {
 	bool any = pcpu_wants_work(&sys->pcpus[r->master]);
 
-	for (unsigned k = 1; k < r->g; k++)
+	for (unsigned k = 1; k < g; k++)
 		any |= pcpu_wants_work(&sys->pcpus[hv_resource_pcpu(r, k)]);
 	return any;
 }
@@ -65,8 +66,16 @@ void hv_work(struct hv_sys *sys, unsigned pcpu, bool pending)
 	if (pending)
 		p->work |= HV_WORK_ENQUEUED;
 	else
-		p->work &= ~(uint32_t)HV_WORK_ENQUEUED;
+		p->work &= (uint16_t)~HV_WORK_ENQUEUED;
 	sys->host.poke(sys->ctx, pcpu, HV_EVENT_SCHEDULE);
+}
+
+bool hv_work_ready(const struct hv_sys *sys, unsigned pcpu)
+{
+	const struct hv_pcpu *p = &sys->pcpus[pcpu];
+
+	return p->work == (HV_WORK_ENQUEUED | HV_WORK_SCHEDULED) && p->loaded == p->idle &&
+	       p->idle->unit->idle;
 }
 
 /* The vCPU that a pCPU runs when the unit is current; v is the member whose place it is, if any. */
@@ -101,12 +110,13 @@ static inline void switch_member(struct hv_pcpu *p, struct hv_unit *next, struct
 		hv_runstate_change(vn, HV_RUNNING, now);
 }
 
-static void switch_members(struct hv_resource *r, struct hv_unit *next, hv_time now)
+static inline void switch_members(struct hv_resource *r, struct hv_unit *next, hv_time now,
+				  unsigned g)
 {
 	struct hv_sys *sys = r->sys;
 
 	switch_member(&sys->pcpus[r->master], next, next->vcpu, now);
-	for (unsigned k = 1; k < r->g; k++)
+	for (unsigned k = 1; k < g; k++)
 		switch_member(&sys->pcpus[hv_resource_pcpu(r, k)], next, hv_unit_member(next, k),
 			      now);
 }
@@ -119,34 +129,35 @@ static void count_idle(struct hv_unit *idle, uint32_t g, bool current)
 }
 
 /* An old decision is no reason to run: new_state must be fixed anew for a unit that stays. */
-static void forget_states(struct hv_unit *u)
+static inline void forget_states(struct hv_unit *u, unsigned g)
 {
 	if (u->idle)
 		return;
 	u->vcpu->new_state = HV_OFFLINE;
-	for (unsigned k = 1; k < u->nr_vcpus; k++)
+	for (unsigned k = 1; g > 1 && k < u->nr_vcpus; k++)
 		hv_unit_member(u, k)->new_state = HV_OFFLINE;
 }
 
-static bool has_state_to_run(const struct hv_unit *u)
+static inline bool has_state_to_run(const struct hv_unit *u, unsigned g)
 {
 	bool any = u->idle || u->vcpu->new_state == HV_RUNNING;
 
-	for (unsigned k = 1; !any && k < u->nr_vcpus; k++)
+	for (unsigned k = 1; g > 1 && !any && k < u->nr_vcpus; k++)
 		any = hv_unit_member(u, k)->new_state == HV_RUNNING;
 	return any;
 }
 
-/* Decide and switch units; lock held. */
-static void decide(struct hv_resource *r, hv_time now)
+/* Decide and switch units; lock held. g is r->g, and a constant 1 where nothing may loop. */
+static inline __attribute__((always_inline)) void decide(struct hv_resource *r, hv_time now,
+							 unsigned g)
 {
 	struct hv_sys *sys = r->sys;
 	struct hv_unit *prev = r->curr;
-	bool work = work_wanted(sys, r);
+	bool work = work_wanted(sys, r, g);
 	struct hv_unit *next;
 
 	HV_ASSERT(sys, hv_lock_held(r->lock));
-	forget_states(prev);
+	forget_states(prev, g);
 	prev->next = NULL;
 	r->sched->policy->do_schedule(r->sched, r, prev, now, work);
 	next = prev->next;
@@ -163,36 +174,43 @@ static void decide(struct hv_resource *r, hv_time now)
 	 * That holds even if it marked the unit for migration afterwards, as credit2 may when it
 	 * balances in the same pass: the unit is loaded now and leaves at the next decision.
 	 */
-	HV_ASSERT(sys, has_state_to_run(next));
+	HV_ASSERT(sys, has_state_to_run(next, g));
 	if (next != prev) {
 		r->curr = next;
 		r->prev = prev;
 		next->is_running = true;
 		next->state_entry = now;
 		if (prev->idle)
-			count_idle(prev, r->g, false);
+			count_idle(prev, g, false);
 		if (next->idle)
-			count_idle(next, r->g, true);
+			count_idle(next, g, true);
 	}
-	switch_members(r, next, now);
+	switch_members(r, next, now, g);
 	if (hv_tracing(sys))
-		hv_trace_decision(r, prev, next, now);
+		hv_trace_decision(r, prev, next, now, work);
+}
+
+void hv_decide(struct hv_resource *r, hv_time now)
+{
+	decide(r, now, r->g);
 }
 
 struct hv_next hv_event(struct hv_sys *sys, unsigned pcpu, unsigned events)
 {
 	struct hv_pcpu *p = &sys->pcpus[pcpu];
 	struct hv_resource *r = p->res;
-	struct hv_next out = {HV_KEEP, p->loaded, p->loaded};
+	struct hv_next out = {HV_KEEP, false, p->loaded, p->loaded};
 	struct hv_lock *l;
 
 	HV_ASSERT(sys, pcpu < sys->nr_pcpus && r);
+	if (__builtin_expect(r->g > 1, 0))
+		return hv_rendezvous_event(sys, pcpu, events);
 	if (!(events & HV_EVENT_SCHEDULE))
 		return out;
 	/* The host must report the last switch as saved before it asks for the next. */
-	HV_ASSERT(sys, r->g == 1 && !p->from && !r->prev);
+	HV_ASSERT(sys, !p->from && !r->prev);
 	l = hv_resource_lock(r);
-	decide(r, hv_clock(sys));
+	decide(r, hv_clock(sys), 1);
 	hv_lock_release(sys, l);
 	if (p->from) {
 		out.kind = HV_SWITCH;
@@ -203,7 +221,7 @@ struct hv_next hv_event(struct hv_sys *sys, unsigned pcpu, unsigned events)
 }
 
 /* The unit that was switched away from is off all pCPUs of its resource. */
-static void unit_saved(struct hv_resource *r)
+static inline void unit_saved(struct hv_resource *r)
 {
 	struct hv_sys *sys = r->sys;
 	struct hv_unit *old = r->prev;
@@ -221,12 +239,26 @@ static void unit_saved(struct hv_resource *r)
 		hv_migrate_finish(old);
 }
 
+void hv_unit_saved(struct hv_resource *r)
+{
+	struct hv_unit *old = r->prev;
+
+	/* A request to switch one of its members alone has found it gone: the wake did the rest. */
+	for (unsigned k = 0; old && !old->idle && k < old->nr_vcpus; k++) {
+		hv_unit_member(old, k)->force_switch = false;
+		hv_unit_member(old, k)->sleeps_late = false;
+	}
+	unit_saved(r);
+}
+
 enum hv_next_kind hv_saved(struct hv_sys *sys, unsigned pcpu)
 {
 	struct hv_pcpu *p = &sys->pcpus[pcpu];
 	struct hv_vcpu *vp = p->from;
 
 	HV_ASSERT(sys, pcpu < sys->nr_pcpus && p->res);
+	if (__builtin_expect(p->res->g > 1, 0))
+		return hv_rendezvous_saved(p);
 	if (!vp)
 		return HV_KEEP;
 	p->from = NULL;
@@ -236,20 +268,6 @@ enum hv_next_kind hv_saved(struct hv_sys *sys, unsigned pcpu)
 	unit_saved(p->res);
 	HV_CHECKED(sys);
 	return HV_KEEP;
-}
-
-/* Bring the pCPU to its idle vCPU, whatever runs there. */
-void hv_pcpu_evict(struct hv_sys *sys, unsigned pcpu)
-{
-	struct hv_pcpu *p = &sys->pcpus[pcpu];
-	struct hv_next next;
-
-	hv_saved(sys, pcpu);
-	p->work |= HV_WORK_ENQUEUED;
-	next = hv_event(sys, pcpu, HV_EVENT_SCHEDULE);
-	HV_ASSERT(sys, next.to->idle);
-	hv_saved(sys, pcpu);
-	p->work = 0;
 }
 
 struct hv_vcpu *hv_pcpu_loaded(struct hv_sys *sys, unsigned pcpu)

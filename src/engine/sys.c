@@ -121,7 +121,11 @@ void hv_sys_destroy(struct hv_sys *sys)
 	sys->closing = true;
 	for (struct hv_domain *d = sys->domains; d; d = d->link)
 		hv_domain_pause_all(d);
-	hv_mask_for_each(c, &sys->online, sys->nw) hv_pcpu_evict(sys, c);
+	hv_mask_for_each(c, &sys->online, sys->nw)
+	{
+		if (sys->pcpus[c].res->master == c)
+			hv_resource_evict(sys->pcpus[c].res);
+	}
 	while (sys->domains)
 		hv_domain_free(sys->domains);
 	while (sys->pools) {
@@ -133,7 +137,7 @@ void hv_sys_destroy(struct hv_sys *sys)
 	}
 	hv_mask_for_each(c, &sys->online, sys->nw)
 	{
-		hv_resource_destroy(sys->pcpus[c].res);
+		hv_resource_destroy(sys->pcpus[c].own);
 		sys->pcpus[c].res = NULL;
 	}
 	free_sys(sys);

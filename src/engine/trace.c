@@ -58,7 +58,7 @@ void hv_trace_runstate(struct hv_vcpu *v, enum hv_runstate_kind old)
 }
 
 void hv_trace_decision(struct hv_resource *r, struct hv_unit *prev, struct hv_unit *next,
-		       hv_time now)
+		       hv_time now, bool work)
 {
 	struct hv_sys *sys = r->sys;
 	struct hv_trace ev = {
@@ -68,6 +68,7 @@ void hv_trace_decision(struct hv_resource *r, struct hv_unit *prev, struct hv_un
 		.unit = next,
 		.prev = prev,
 		.a = prev->next_time >= 0 ? prev->next_time : -1,
+		.b = work,
 	};
 
 	sys->host.trace(sys->ctx, &ev);

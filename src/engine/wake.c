@@ -4,7 +4,8 @@
  *
  * Each operation changes a flag or count first, then tells the policy: "wake" whenever the vCPU is
  * runnable now, even if it runs already (a policy's wake is idempotent); "sleep" whenever no member
- * of the unit is. A guest that blocks or yields tells the policy nothing but yield: the next
+ * of the unit is. A member that wakes or sleeps while others of its unit run is switched alone
+ * (core-scheduling 2.7). A guest that blocks or yields tells the policy nothing but yield: the next
  * schedule pass finds out. Checking for events after the blocked flag is set is what keeps a wakeup
  * from being lost.
  *
@@ -76,6 +77,8 @@ void hv_vcpu_wake(struct hv_vcpu *v)
 
 		if (s->policy->wake)
 			s->policy->wake(s, u);
+		if (u->is_running && !v->is_running)
+			hv_force_request(v);
 	}
 	hv_lock_release(u->sys, l);
 }
@@ -89,8 +92,15 @@ void hv_vcpu_sleep_locked(struct hv_vcpu *v)
 	if (hv_vcpu_runnable(v))
 		return;
 	hv_runstate_settle(v);
-	if (s->policy->sleep && !hv_unit_runnable(u))
+	if (hv_unit_runnable(u)) {
+		/* The others of its running unit go on; it cannot go before one of them is there. */
+		if (v->is_running && u->runstate_count[HV_RUNNING] > 1)
+			hv_force_request(v);
+		else
+			v->sleeps_late = v->is_running;
+	} else if (s->policy->sleep) {
 		s->policy->sleep(s, u);
+	}
 }
 
 void hv_vcpu_sleep(struct hv_vcpu *v)

@@ -223,7 +223,7 @@ static const char *caught_when_choosing(unsigned vcpu)
 static void a_policy_that_chooses_what_cannot_run_here_is_caught(void **state)
 {
 	(void)state;
-	assert_string_equal(caught_when_choosing(0), "has_state_to_run(next)");
+	assert_string_equal(caught_when_choosing(0), "has_state_to_run(next, g)");
 	assert_string_equal(caught_when_choosing(1), "next && next->res == r");
 }
 
@@ -275,7 +275,7 @@ static void hv_check_names_the_law_that_is_broken(void **state)
 	       "runstate times sum to entry time minus birth");
 	BROKEN(f, u->runstate_count[HV_BLOCKED]++, u->runstate_count[HV_BLOCKED]--,
 	       "I9: unit counters sum to its members");
-	BROKEN(f, u->enter = 1, u->enter = 0, "I5: leave is 0 outside a switch");
+	BROKEN(f, u->enter = 1, u->enter = 0, "a resource of one pCPU has no rendezvous");
 	BROKEN(f, hv_mask_clear(&u->hard, 0), hv_mask_set(&u->hard, 0),
 	       "nothing runs outside its hard affinity");
 	BROKEN(f, u->is_running = false, u->is_running = true,
