@@ -201,6 +201,8 @@ static void create_domain(struct trial *t)
 		t->domains[at] = d;
 		t->domain_pauses[at] = 0;
 		t->next_id++;
+		if (draw(t, 4) == 0)
+			EXPECT(t, hv_domain_identify(d, d->handle, true) == 0);
 	}
 	for (unsigned i = 0; rc == 0 && i < n; i++) {
 		struct hv_mask hard = some_mask(t), soft = some_mask(t);
@@ -315,6 +317,27 @@ static void set_unit_params(struct trial *t, struct hv_vcpu *v)
 	EXPECT(t, rc == -HV_EOPNOTSUPP || rc == (p.budget_us > p.period_us ? -HV_EINVAL : 0));
 }
 
+/* A time table: windows of domains that are there, or not any more, or not yet. */
+static void set_table(struct trial *t)
+{
+	struct hv_window w[HV_MAX_WINDOWS + 1] = {{{0}, 0, 0}};
+	unsigned nr = draw(t, 8) ? draw(t, 8) : draw(t, HV_MAX_WINDOWS + 2);
+	uint64_t sum = 0, major;
+	bool good = nr > 0 && nr <= HV_MAX_WINDOWS;
+	int rc;
+
+	for (unsigned i = 0; i < nr; i++) {
+		w[i].handle[HV_HANDLE_BYTES - 1] = (uint8_t)draw(t, t->next_id + 2);
+		w[i].vcpu = draw(t, MAX_VCPUS);
+		w[i].runtime = draw(t, 30) ? 1 + draw(t, 3000000) : 0;
+		good &= w[i].runtime > 0;
+		sum += w[i].runtime;
+	}
+	major = draw(t, 8) ? sum + draw(t, 2) * draw(t, 9000000) : sum / 2;
+	rc = hv_frame_set(t->pools[draw(t, 2)], major, nr, w);
+	EXPECT(t, rc == -HV_EOPNOTSUPP || rc == (good && major >= sum ? 0 : -HV_EINVAL));
+}
+
 static void vcpu_operation(struct trial *t, struct hv_vcpu *v)
 {
 	uint32_t pauses = v->pause_count;
@@ -409,7 +432,10 @@ static void step(struct trial *t)
 		pause_domain(t);
 		break;
 	case 3:
-		set_params(t);
+		if (draw(t, 3))
+			set_params(t);
+		else
+			set_table(t);
 		break;
 	case 4:
 	case 5:
@@ -468,6 +494,28 @@ static void release_everything(struct trial *t)
 	check(t);
 }
 
+/* Where a time table decides: a window of 1 ms for every vCPU. */
+static void give_windows(struct trial *t, struct hv_pool *pool)
+{
+	struct hv_window w[HV_MAX_WINDOWS];
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
+		struct hv_domain *d = t->domains[i];
+
+		for (unsigned k = 0; d && d->pool == pool && k < d->nr_vcpus; k++) {
+			memcpy(w[nr].handle, d->handle, sizeof(d->handle));
+			w[nr].vcpu = k;
+			w[nr++].runtime = MS;
+		}
+	}
+	if (nr > 0) {
+		int rc = hv_frame_set(pool, nr * MS, nr, w);
+
+		EXPECT(t, rc == 0 || rc == -HV_EOPNOTSUPP);
+	}
+}
+
 /* Value of a unit's state as its policy shows it, or -1. */
 static int64_t shown(const struct hv_vcpu *v, const char *name)
 {
@@ -519,6 +567,8 @@ static void everybody_runs(struct trial *t)
 	hv_time end;
 
 	release_everything(t);
+	give_windows(t, t->pools[0]);
+	give_windows(t, t->pools[1]);
 	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
 		struct hv_domain *d = t->domains[i];
 
@@ -529,9 +579,6 @@ static void everybody_runs(struct trial *t)
 			since[i][k] = rs.time[HV_RUNNING];
 		}
 	}
-	/* Under arinc653 the schedule decides, and here it has no windows. */
-	if (strcmp(t->policy, "arinc653") == 0)
-		return;
 	/* 48 vCPUs on one pCPU, 10 ms each, and debts to be paid off: 20 s is ample. */
 	for (end = t->f->now + 20000 * MS; t->f->now < end && !all_have_run(t, since);) {
 		fake_run(t->f, t->f->now + 10 * MS);
