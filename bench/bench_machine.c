@@ -1,13 +1,13 @@
 /*
- * Scheduling events per second through engine, policy, machine and a trivial guest, from 16 to 4096 vCPUs on
- * 2x8x2 pCPUs under credit2. A scheduling event is a wake, a block, a schedule pass or a timer of the engine
- * that fires.
+ * Scheduling events per second through engine, policy, machine and a trivial guest, from 16 to 4096
+ * vCPUs on 2x8x2 pCPUs under credit2. A scheduling event is a wake, a block, a schedule pass or a
+ * timer of the engine that fires.
  *
- * Load: one hog for every second pCPU; all other vCPUs sleep and work 40 us in turn, at a rate that asks
- * for half of the host whatever their number is, so that rows differ in the number of vCPUs only. Columns:
- * work that never stalls on memory, without observer (bare), with the ledger, and with a hash over all records
- * (what a log costs without its file); then work like a build's, with the ledger: each of its dispatches may
- * change the pace of all others.
+ * Load: one hog for every second pCPU; all other vCPUs sleep and work 40 us in turn, at a rate that
+ * asks for half of the host whatever their number is, so that rows differ in the number of vCPUs
+ * only. Columns: work that never stalls on memory, without observer (bare), with the ledger, and
+ * with a hash over all records (what a log costs without its file); then work like a build's, with
+ * the ledger: each of its dispatches may change the pace of all others.
  */
 #include <time.h>
 
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	puts("million scheduling events per second (ns each)\n"
-	     "vCPUs          bare        ledger          hash    builds, ledger  queue events each");
+	     "vCPUs          bare        ledger          hash    builds, ledger  queue events");
 	for (unsigned vcpus = 16; vcpus <= 4096; vcpus *= 2) {
 		const double rate[] = {
 			measure(vcpus, BARE, false, 1000 * MS, &each),

@@ -1,11 +1,12 @@
 /*
- * The machine as the engine's host: requests and their latency, timers, wakes, the schedule pass and the
- * switch. Costs are those of hardware-model section 5; they are charged where they fall.
+ * The machine as the engine's host: requests and their latency, timers, wakes, the schedule pass
+ * and the switch. Costs are those of hardware-model section 5; they are charged where they fall.
  *
- * A request to a pCPU ("poke") takes C6, and the idle exit if it sleeps; a request that is raised while one
- * is on its way merges with it. A pCPU in the hypervisor looks at its requests when it leaves it.
- * A switch costs C4 and what the hypervisor did before it; the entry into a guest costs C1. A pass that keeps
- * a running guest costs what brought the pCPU into the hypervisor: C1 for an IPI, C10 for a timer.
+ * A request to a pCPU ("poke") takes C6, and the idle exit if it sleeps; a request that is raised
+ * while one is on its way merges with it. A pCPU in the hypervisor looks at its requests when it
+ * leaves it. A switch costs C4 and what the hypervisor did before it; the entry into a guest costs
+ * C1. A pass that keeps a running guest costs what brought the pCPU into the hypervisor: C1 for an
+ * IPI, C10 for a timer.
  */
 #include "machine/internal.h"
 
@@ -14,8 +15,8 @@
 /* ------------------------------------------------------------------ run-queue locks, section 7 */
 
 /*
- * FIFO server: the time a taker waits at this moment. Policies do not report how many entities they scanned,
- * so one is assumed.
+ * FIFO server: the time a taker waits at this moment. Policies do not report how many entities they
+ * scanned, so one is assumed.
  */
 static int64_t take_lock(struct mc_machine *m, const struct hv_lock *lock)
 {
@@ -237,9 +238,9 @@ static uint32_t pcpu_of_timer(const struct mc_machine *m, const struct hv_timer 
 }
 
 /*
- * C11: a timer fires late by up to the slop, and timers that are due close to each other fire together. Each
- * pCPU looks at its timers on a grid of that period, shifted by a phase of its own, so that pCPUs do not act
- * in step.
+ * C11: a timer fires late by up to the slop, and timers that are due close to each other fire
+ * together. Each pCPU looks at its timers on a grid of that period, shifted by a phase of its own,
+ * so that pCPUs do not act in step.
  */
 static hv_time with_slop(const struct mc_machine *m, uint32_t pcpu, hv_time at)
 {

@@ -1,8 +1,8 @@
 /*
  * The arithmetic of the hardware model: pure functions of integers, hardware-model sections 1-6.
  *
- * All ratios are in 2^-20, rounded half up; times in ns; sizes in bytes. State (who runs where) is kept by
- * the machine; worked examples of the model are tests of this file.
+ * All ratios are in 2^-20, rounded half up; times in ns; sizes in bytes. State (who runs where) is
+ * kept by the machine; worked examples of the model are tests of this file.
  */
 #ifndef HV_MACHINE_HWMODEL_H
 #define HV_MACHINE_HWMODEL_H
@@ -54,13 +54,13 @@ int64_t hw_bandwidth_stretch(const struct mc_params *p, int64_t rho);
 /* Demand that a vCPU offers to memory, bytes/s: b_w over the tau of lambda = 1. */
 int64_t hw_demand(int64_t bw, int64_t mu, int64_t phi, int64_t sigma);
 
-/* nns done in `wall` ns at pace P (floor), and wall ns that `left` nns need (ceiling), section 1. */
+/* nns done in `wall` ns at pace P (floor); wall ns that `left` nns need (ceiling). Section 1. */
 int64_t hw_done(int64_t wall, int64_t pace);
 int64_t hw_wall(int64_t left, int64_t pace);
 
 /* Bytes that a vCPU of working set ws brings into the caches in `run` ns, section 4. */
 int64_t hw_inserted(const struct mc_params *p, int64_t ws, int64_t run);
-/* Share (2^-20) of a footprint that is left after `inserted` bytes of others in a cache of `size`. */
+/* Share (2^-20) of a footprint that is left after others brought in `inserted` bytes. */
 int64_t hw_warmth(int64_t inserted, int64_t size);
 /* The debt D in ns; w_priv, w_llc: warmth; distance: of the memory, 2^-20. */
 int64_t hw_debt(const struct mc_params *p, int64_t ws, int64_t w_priv, int64_t w_llc,
@@ -73,9 +73,10 @@ int64_t hw_idle_exit(const struct mc_params *p, int64_t idle);
 
 /*
  * Split `wall` ns of work in which `done` nns were done, into the ledger's categories; exact sum.
- * cold_wall of the wall ns were cold: a share g of them is lost to that. Each nns done lost loss_smt / 2^20 ns to
- * the sibling. What is neither is memory's if there was a memory loss at all, else (a few ns of rounding) it goes
- * to the sibling, to cold caches or to useful work, whichever there was first.
+ * cold_wall of the wall ns were cold: a share g of them is lost to that. Each nns done lost
+ * loss_smt / 2^20 ns to the sibling. What is neither is memory's if there was a memory loss at all,
+ * else (a few ns of rounding) it goes to the sibling, to cold caches or to useful work, whichever
+ * there was first.
  */
 struct hw_split {
 	int64_t useful, smt, cold, memory;

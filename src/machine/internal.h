@@ -81,7 +81,7 @@ struct mc_engine_timer {
 	uint32_t next_free;
 };
 
-/* Memory of the engine is chained, so that it can be freed even when the engine is beyond repair. */
+/* Memory of the engine is chained: it can be freed when the engine is beyond repair. */
 struct mc_block {
 	struct mc_block *next, **prev;
 	max_align_t data[];
@@ -103,10 +103,9 @@ struct mc_machine {
 	bool stop;
 	struct mc_fault fault;
 	/* Who executes the present engine call. */
-	unsigned this_pcpu; /* what the engine is told */
-	unsigned
-		local_pcpu; /* really executing: a request to itself needs no IPI; HV_NO_PCPU = none */
-	bool waking;	    /* inside hv_wake(): pokes are part of C8 */
+	unsigned this_pcpu;  /* what the engine is told */
+	unsigned local_pcpu; /* really executing: asks itself without an IPI; HV_NO_PCPU = none */
+	bool waking;	     /* inside hv_wake(): pokes are part of C8 */
 	struct mc_pcpu *pcpu;
 	int64_t *core_inserted; /* F_c */
 	unsigned *core_active;	/* pCPUs of the core that are not idle (turbo) */

@@ -1,9 +1,9 @@
 /*
  * Life of a machine and of its VMs, the event loop, and the calls that only look (machine.h).
  *
- * Law: an event is handled at its own time; now never runs backwards. A broken law, here or in the engine,
- * leaves the loop at once by longjmp() and becomes the machine's fault; after that the machine can only be
- * read and destroyed.
+ * Law: an event is handled at its own time; now never runs backwards. A broken law, here or in the
+ * engine, leaves the loop at once by longjmp() and becomes the machine's fault; after that the
+ * machine can only be read and destroyed.
  */
 #include "machine/machine.h"
 

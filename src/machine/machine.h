@@ -1,18 +1,19 @@
 /*
- * The machine: a discrete-event model of one host. It drives the engine as its host, moves virtual time,
- * lets running vCPUs make progress and charges what hypervisor actions cost. It knows no policy by name
- * and nothing of guests: a guest layer gives each vCPU its work and is called back.
+ * The machine: a discrete-event model of one host. It drives the engine as its host, moves virtual
+ * time, lets running vCPUs make progress and charges what hypervisor actions cost. It knows no
+ * policy by name and nothing of guests: a guest layer gives each vCPU its work and is called back.
  *
  * Laws
- *  - Work is in nominal ns (nns); a running vCPU needs P / 2^20 wall ns per nns, P from hardware-model
- *    section 3; progress is settled exactly at every change of P (section 1).
- *  - Every wall ns of a vCPU is in exactly one category of the ledger, and its running categories sum to
- *    the engine's own RUNNING time; every wall ns of a pCPU is in exactly one mode.
- *  - Events happen in the order (time, class, entity, sequence). Nothing depends on a wall clock, on
- *    addresses or on hash order. Nothing is allocated per event.
+ *  - Work is in nominal ns (nns); a running vCPU needs P / 2^20 wall ns per nns, P from
+ *    hardware-model section 3; progress is settled exactly at every change of P (section 1).
+ *  - Every wall ns of a vCPU is in exactly one category of the ledger, and its running categories
+ *    sum to the engine's own RUNNING time; every wall ns of a pCPU is in exactly one mode.
+ *  - Events happen in the order (time, class, entity, sequence). Nothing depends on a wall clock,
+ *    on addresses or on hash order. Nothing is allocated per event.
  *
- * Contexts. All guest callbacks come from the event loop, never from inside another mc_ or hv_ call, so a
- * callback may call anything of the "guest calls" below. Times are ns since the start of the run.
+ * Contexts. All guest callbacks come from the event loop, never from inside another mc_ or hv_
+ * call, so a callback may call anything of the "guest calls" below. Times are ns since the start of
+ * the run.
  */
 #ifndef HV_MACHINE_MACHINE_H
 #define HV_MACHINE_MACHINE_H
@@ -104,7 +105,7 @@ struct mc_params {
 /* Defaults of the hardware model (class H0/H1: 2 x 4 x 2 Nehalem); topology pointers stay NULL. */
 void mc_params_default(struct mc_params *p);
 
-/* A class of work: how it meets the hardware (hardware-model 3.2, 3.3, 4). Owned by the guest layer. */
+/* A class of work: how it meets the hardware (hardware-model 3.2, 3.3, 4). The guest's own. */
 struct mc_class {
 	int64_t sigma; /* pipeline share left by a busy SMT sibling */
 	int64_t mu;    /* share of nominal time stalled on memory */
@@ -173,23 +174,24 @@ enum mc_place {
 };
 
 /*
- * The guest layer gets these for each vCPU. Each may change the vCPU's work, halt, yield, interrupt others,
- * set timers. After work_done(), interrupt() and dispatched() the vCPU must have work (not MC_NONE), or
- * have been told to halt or yield; otherwise the run stops with a broken law. dispatched() may leave that
- * to interrupt() when interrupts are pending: it follows at once.
+ * The guest layer gets these for each vCPU. Each may change the vCPU's work, halt, yield, interrupt
+ * others, set timers. After work_done(), interrupt() and dispatched() the vCPU must have work (not
+ * MC_NONE), or have been told to halt or yield; otherwise the run stops with a broken law.
+ * dispatched() may leave that to interrupt() when interrupts are pending: it follows at once.
  */
 struct mc_guest_ops {
-	/* The current work is finished; the vCPU runs. Its kind is MC_NONE now, its class is kept. */
+	/* The current work is finished; the vCPU runs. Its kind is MC_NONE, its class is kept. */
 	void (*work_done)(struct mc_vcpu *mv);
-	/* Virtual interrupts are delivered: the vCPU runs (or has just been entered). bits: all that were
-	 * pending, cleared now. The current work is settled and stays in force unless replaced. */
+	/* Virtual interrupts are delivered: the vCPU runs, or has just been entered. bits: all that
+	 * were pending, cleared now. The current work is settled and goes on unless replaced. */
 	void (*interrupt)(struct mc_vcpu *mv, uint32_t bits);
-	/* The vCPU runs on a pCPU from now on (its switch and entry are paid); called before interrupt().
-	 * Its previous work goes on unless replaced; kind is MC_NONE at the very first time, when it had
-	 * halted, or when it yielded without work. After mc_yield() it is called even if the policy lets
-	 * the vCPU go on. Not called for a vCPU that was preempted on its way into mc_halt(). */
+	/* The vCPU runs on a pCPU from now on (its switch and entry are paid); called before
+	 * interrupt(). Its previous work goes on unless replaced; kind is MC_NONE at the very first
+	 * time, when it had halted, or when it yielded without work. After mc_yield() it is called
+	 * even if the policy lets the vCPU go on. Not called for a vCPU that was preempted on its
+	 * way into mc_halt(). */
 	void (*dispatched)(struct mc_vcpu *mv);
-	/* It has been taken off its pCPU (preempted, blocked, paused). Its work is settled. May be NULL. */
+	/* It is off its pCPU (preempted, blocked, paused), its work is settled. May be NULL. */
 	void (*descheduled)(struct mc_vcpu *mv);
 };
 
@@ -248,39 +250,39 @@ static inline bool mc_running(const struct mc_vcpu *mv)
 bool mc_blocked(const struct mc_vcpu *mv);
 
 /*
- * Start or replace the current work. amount: nns for MC_COMPUTE, wall ns while running for MC_SPIN and
- * MC_POLL (MC_FOREVER: until replaced); 0 completes at once (in a later callback). cls may not be
- * NULL but for MC_NONE. Also while the vCPU is not running: the work then starts when it runs.
+ * Start or replace the current work. amount: nns for MC_COMPUTE, wall ns while running for MC_SPIN
+ * and MC_POLL (MC_FOREVER: until replaced); 0 completes at once (in a later callback). cls may not
+ * be NULL but for MC_NONE. Also while the vCPU is not running: the work then starts when it runs.
  */
 void mc_work(struct mc_vcpu *mv, enum mc_kind kind, const struct mc_class *cls, int64_t amount);
 /* What is left of the current work, settled up to now. */
 int64_t mc_work_left(struct mc_vcpu *mv);
-/* ns to be paid before further guest work (a running vCPU: from now on; else: when it next runs). */
+/* ns to be paid before further guest work: from now on, or when it next runs. */
 void mc_charge(struct mc_vcpu *mv, int64_t ns, enum mc_charge who);
 
 /*
- * The running vCPU halts: C1, then it blocks unless an interrupt is pending by then (which is delivered
- * instead). Its kind becomes MC_NONE. Only from a callback of this vCPU.
+ * The running vCPU halts: C1, then it blocks unless an interrupt is pending by then (which is
+ * delivered instead). Its kind becomes MC_NONE. Only from a callback of this vCPU.
  */
 void mc_halt(struct mc_vcpu *mv);
 /* The running vCPU yields: C1, then the policy decides. Its work is kept. Only while it runs. */
 void mc_yield(struct mc_vcpu *mv);
 
 /*
- * Send virtual interrupts (a set of bits that mean what the guest layer wants) to a vCPU, from a running
- * vCPU (guest IPI: the sender pays C1) or from NULL (a device or timer of the host).
- * Target running: handler after C7 (from NULL: after C1), the target loses C1. Blocked: it is woken (C8).
+ * Send virtual interrupts (a set of bits that mean what the guest layer wants) to a vCPU, from a
+ * running vCPU (guest IPI: the sender pays C1) or from NULL (a device or timer of the host). Target
+ * running: handler after C7 (from NULL: after C1), the target loses C1. Blocked: it is woken (C8).
  * Otherwise it stays pending until the vCPU runs. Sending to itself delivers at once after C1.
  */
 void mc_interrupt(struct mc_vcpu *target, struct mc_vcpu *from, uint32_t bits);
 
 /*
- * A one-shot timer of the guest layer or the lab, in virtual time. fn is called from the event loop in
- * no vCPU's context. Class WAKE for sleeps and I/O, SAMPLE for things that look or command.
+ * A one-shot timer of the guest layer or the lab, in virtual time. fn is called from the event loop
+ * in no vCPU's context. Class WAKE for sleeps and I/O, SAMPLE for things that look or command.
  */
 enum mc_timer_class { MC_TIMER_WAKE, MC_TIMER_SAMPLE };
 
-/* entity orders timers that are due together (below 2^24); unique within a class for full determinism. */
+/* entity (below 2^24) orders timers that are due together: best unique within the class. */
 void mc_timer_init(struct mc_timer *t, struct mc_machine *m, enum mc_timer_class cls,
 		   uint32_t entity, void (*fn)(struct mc_timer *t), void *data);
 void mc_timer_set(struct mc_timer *t, hv_time at); /* (re)arm; at >= now */
@@ -292,7 +294,7 @@ static inline bool mc_timer_armed(const struct mc_timer *t)
 /* When a timer of the hypervisor that is due at `at` on behalf of mv really fires (C11 slop). */
 hv_time mc_timer_late(const struct mc_vcpu *mv, hv_time at);
 
-/* Tables of distributions, filled once per machine and kept until it is destroyed. NULL = no memory. */
+/* Tables of distributions, kept until the machine is destroyed. NULL = no memory. */
 const struct mc_table *mc_table(struct mc_machine *m, enum mc_dist_kind kind, int64_t cv);
 
 /* ------------------------------------------------------------------ machine <-> lab */
@@ -310,10 +312,10 @@ struct mc_fault {
 typedef void (*mc_trace_fn)(void *ctx, const struct hv_trace *ev);
 
 /*
- * Create a machine with all its online pCPUs up and in pool 0, granularity and policy as named; params
- * and its topology arrays are copied. policies: normally hv_policies. set() may be NULL; it is called with
- * the engine instance before the pool is created, to set boot parameters (hv_param_set), and returns 0 or
- * a negative errno. Errors: those of the engine.
+ * Create a machine with all its online pCPUs up and in pool 0, granularity and policy as named;
+ * params and its topology arrays are copied. policies: normally hv_policies. set() may be NULL; it
+ * is called with the engine instance before the pool is created, to set boot parameters
+ * (hv_param_set), and returns 0 or a negative errno. Errors: those of the engine.
  */
 struct mc_config {
 	const struct mc_params *params;
@@ -334,8 +336,8 @@ struct hv_sys *mc_sys(struct mc_machine *m);
 struct hv_pool *mc_pool(struct mc_machine *m);
 
 /*
- * A VM with max_vcpus vCPUs, all off line; share: nr_nodes entries that sum to MC_ONE. The domain can be
- * configured (hv_domain_params_set) before vCPUs are created.
+ * A VM with max_vcpus vCPUs, all off line; share: nr_nodes entries that sum to MC_ONE. The domain
+ * can be configured (hv_domain_params_set) before vCPUs are created.
  */
 int mc_vm_create(struct mc_machine *m, int id, unsigned max_vcpus, const int64_t *share,
 		 struct mc_vm **out);
@@ -343,22 +345,28 @@ int mc_vm_create(struct mc_machine *m, int id, unsigned max_vcpus, const int64_t
 int mc_vcpu_create(struct mc_vm *vm, const struct hv_mask *hard, const struct hv_mask *soft,
 		   const struct mc_guest_ops *ops, void *guest, struct mc_vcpu **out);
 /*
- * Take a VM away: paused now, destroyed once none of its vCPUs is on a pCPU (within a few us). The structs
- * stay readable until mc_destroy(), mv->hv and vm->domain become NULL. Its guest gets no more callbacks;
- * the guest layer cancels its own timers.
+ * Take a VM away: paused now, destroyed once none of its vCPUs is on a pCPU (within a few us). The
+ * structs stay readable until mc_destroy(), mv->hv and vm->domain become NULL. Its guest gets no
+ * more callbacks; the guest layer cancels its own timers.
  */
 void mc_vm_destroy(struct mc_vm *vm);
 
 /*
- * Call fn(ctx) so that a failed assertion of the engine becomes a fault, as in mc_run_until(). For what
- * the lab does with the engine outside of callbacks. NULL = no fault.
+ * Call fn(ctx) so that a failed assertion of the engine becomes a fault, as in mc_run_until(). For
+ * what the lab does with the engine outside of callbacks. NULL = no fault.
  */
 const struct mc_fault *mc_guard(struct mc_machine *m, void (*fn)(void *ctx), void *ctx);
 
-/* Run all events up to and including time `until`, or until mc_stop() or a fault. Then now == until. */
+/*
+ * Run all events up to and including time `until`, or until mc_stop() or a fault. Then now ==
+ * until.
+ */
 const struct mc_fault *mc_run_until(struct mc_machine *m, hv_time until); /* NULL = no fault */
 void mc_stop(struct mc_machine *m); /* from a callback: mc_run_until() returns after this event */
-/* Settle everything to now, so that ledgers and counters are exact. Done by mc_run_until() at its end. */
+/*
+ * Settle everything to now, so that ledgers and counters are exact. Done by mc_run_until() at
+ * its end.
+ */
 void mc_settle(struct mc_machine *m);
 /* Report a broken law from a layer above; the run stops. */
 void mc_fail(struct mc_machine *m, enum mc_fault_kind kind, const char *fmt, ...)

@@ -1,13 +1,13 @@
 /*
  * What running vCPUs share: the threads of a core, caches, memory nodes, the clock of a socket.
  *
- * Each pCPU has a footprint: the pressure on its SMT sibling, a working set in its LLC, a demand on memory
- * nodes. It changes only at the events of hardware-model section 3.5; the factors of an LLC and of a node
- * are state that follows its input with a dead band, so that the outcome does not depend on how often
- * somebody looks.
+ * Each pCPU has a footprint: the pressure on its SMT sibling, a working set in its LLC, a demand on
+ * memory nodes. It changes only at the events of hardware-model section 3.5; the factors of an LLC
+ * and of a node are state that follows its input with a dead band, so that the outcome does not
+ * depend on how often somebody looks.
  *
- * Laws: an LLC's Wsum is the sum over footprints in it, a VM's shared set counted once; a node's demand is
- * the sum of share * demand over footprints, each added and removed as the same integer.
+ * Laws: an LLC's Wsum is the sum over footprints in it, a VM's shared set counted once; a node's
+ * demand is the sum of share * demand over footprints, each added and removed as the same integer.
  */
 #include "machine/internal.h"
 
@@ -168,8 +168,8 @@ static void count_set(struct mc_pcpu *pc, const struct mc_vm *vm, const struct m
 }
 
 /*
- * The input of a factor has left its dead band: a share of the capacity, so that little demand on a large
- * host does not re-evaluate it at every dispatch.
+ * The input of a factor has left its dead band: a share of the capacity, so that little demand on a
+ * large host does not re-evaluate it at every dispatch.
  */
 static bool outside(const struct mc_machine *m, int64_t now, int64_t in_force, int64_t capacity)
 {

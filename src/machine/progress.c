@@ -1,12 +1,13 @@
 /*
  * Progress of running vCPUs: settling of work and ledger, charges, callbacks to the guest.
  *
- * A vCPU on a pCPU pays in this order, one ns at a time: the switch to it, its hypervisor charges, its
- * guest charges, then it works. mc_settle_vcpu() is the only place where work and running time move; it
- * gives every ns to one category of the ledger (docs/model.md, "Where a nanosecond goes").
+ * A vCPU on a pCPU pays in this order, one ns at a time: the switch to it, its hypervisor charges,
+ * its guest charges, then it works. mc_settle_vcpu() is the only place where work and running time
+ * move; it gives every ns to one category of the ledger (docs/model.md, "Where a nanosecond goes").
  *
- * Laws: the split of a stretch sums to the stretch; a change of pace settles first (hardware-model 1);
- * settling at other times changes no outcome: the remainder of the division by the pace is carried.
+ * Laws: the split of a stretch sums to the stretch; a change of pace settles first (hardware-model
+ * 1); settling at other times changes no outcome: the remainder of the division by the pace is
+ * carried.
  */
 #include "machine/internal.h"
 
@@ -44,8 +45,9 @@ void mc_book(struct mc_vcpu *mv)
 }
 
 /*
- * delta ns of MC_COMPUTE. A cold ns is worth 1 - g of a warm one, which is a pace of P / (1 - g). What is left of
- * the division by the pace is carried, so that it does not matter how often work is settled.
+ * delta ns of MC_COMPUTE. A cold ns is worth 1 - g of a warm one, which is a pace of P / (1 - g).
+ * What is left of the division by the pace is carried, so that it does not matter how often work is
+ * settled.
  */
 static void settle_compute(struct mc_vcpu *mv, int64_t delta)
 {
@@ -195,8 +197,8 @@ void mc_requeue(struct mc_pcpu *pc)
 }
 
 /*
- * The event may stay early: then it finds work left and is queued anew. So the many small changes of pace
- * that neighbours cause move it only when it would come too late.
+ * The event may stay early: then it finds work left and is queued anew. So the many small changes
+ * of pace that neighbours cause move it only when it would come too late.
  */
 void mc_repaced(struct mc_pcpu *pc, bool slower)
 {

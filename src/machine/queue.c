@@ -1,9 +1,9 @@
 /*
  * The event queue (queue.h).
  *
- * Laws: node[i].ev->pos == i + 1 for all i < nr but the hole; no node is earlier than its parent; events of
- * the wheel are later than tick, those of level l in slot (time >> (16 + 10 l)) mod 1024 and less than 1024
- * slots ahead; the heap has what is still further away.
+ * Laws: node[i].ev->pos == i + 1 for all i < nr but the hole; no node is earlier than its parent;
+ * events of the wheel are later than tick, those of level l in slot (time >> (16 + 10 l)) mod 1024
+ * and less than 1024 slots ahead; the heap has what is still further away.
  */
 #include "machine/queue.h"
 

@@ -1,14 +1,16 @@
 /*
  * The event queue, ordered by (time, class, entity, sequence), hardware-model section 1.
  *
- * Near events are in a 4-ary heap, the others in a hierarchical timing wheel in front of it: lists of
- * events that are due in the same 65 us (and, further away, in the same 67 ms), without order. A list is
- * poured into the heap before anything in its time can be taken, so that the order is the heap's alone.
- * Most timers of a host are far away and many are moved before they fire: in the wheel that costs O(1), and
- * the heap holds only what is about to happen, whatever the number of vCPUs.
+ * Near events are in a 4-ary heap, the others in a hierarchical timing wheel in front of it: lists
+ * of events that are due in the same 65 us (and, further away, in the same 67 ms), without order. A
+ * list is poured into the heap before anything in its time can be taken, so that the order is the
+ * heap's alone. Most timers of a host are far away and many are moved before they fire: in the
+ * wheel that costs O(1), and the heap holds only what is about to happen, whatever the number of
+ * vCPUs.
  *
- * An event is part of the thing that waits for it and knows its place; nothing is allocated. Taking the
- * first event leaves a hole at the root; the next event that is queued in the heap goes there and sinks.
+ * An event is part of the thing that waits for it and knows its place; nothing is allocated. Taking
+ * the first event leaves a hole at the root; the next event that is queued in the heap goes there
+ * and sinks.
  */
 #ifndef HV_MACHINE_QUEUE_H
 #define HV_MACHINE_QUEUE_H

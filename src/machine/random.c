@@ -1,9 +1,9 @@
 /*
  * Random streams and distribution tables (random.h).
  *
- * The hash of a stream is a 64-bit finalizer with full avalanche, applied to a counter that starts at the
- * stream's key. Tables are quantile functions at the midpoints of 4096 equal steps, computed in fixed
- * point (2^-40) and scaled so that the mean over the table is exactly the asked mean.
+ * The hash of a stream is a 64-bit finalizer with full avalanche, applied to a counter that starts
+ * at the stream's key. Tables are quantile functions at the midpoints of 4096 equal steps, computed
+ * in fixed point (2^-40) and scaled so that the mean over the table is exactly the asked mean.
  */
 #include "machine/random.h"
 
@@ -124,8 +124,8 @@ static int64_t polynomial(const int64_t *c, unsigned n, int64_t x)
 #define DEC(units, nano) ((units)*FX_ONE + (int64_t)((wide)(nano)*FX_ONE / 1000000000))
 
 /*
- * Quantile of the standard normal distribution at 0 < u < 1/2: the rational approximation of P. Acklam
- * (relative error below 2e-9 in exact arithmetic), tail below u = 0.02425.
+ * Quantile of the standard normal distribution at 0 < u < 1/2: the rational approximation of P.
+ * Acklam (relative error below 2e-9 in exact arithmetic), tail below u = 0.02425.
  */
 static int64_t normal_quantile(int64_t u)
 {

@@ -1,10 +1,10 @@
 /*
  * Random numbers: counter-based streams and integer distributions.
  *
- * A stream is keyed by (seed, entity, purpose): the n-th draw of a stream is a pure function of the key
- * and n. Adding an entity therefore never shifts the draws of another (hardware-model section 1).
- * Distributions are drawn by inverse transform from tables of 4096 integers that are computed with integer
- * arithmetic only, so that every machine gets the same values (workloads section 1.5).
+ * A stream is keyed by (seed, entity, purpose): the n-th draw of a stream is a pure function of the
+ * key and n. Adding an entity therefore never shifts the draws of another (hardware-model section
+ * 1). Distributions are drawn by inverse transform from tables of 4096 integers that are computed
+ * with integer arithmetic only, so that every machine gets the same values (workloads section 1.5).
  */
 #ifndef HV_MACHINE_RANDOM_H
 #define HV_MACHINE_RANDOM_H

@@ -1,10 +1,10 @@
 /*
- * What should not happen: a vCPU that waits although an idle pCPU could run it, and a vCPU that waits for
- * longer than the limit.
+ * What should not happen: a vCPU that waits although an idle pCPU could run it, and a vCPU that
+ * waits for longer than the limit.
  *
- * A pCPU counts as idle here while no request to it is pending: time on its way out of idle is latency, not
- * neglect. Law: idle_since of a vCPU is set exactly if it is runnable, not running, and some idle pCPU
- * is in its hard affinity and pool.
+ * A pCPU counts as idle here while no request to it is pending: time on its way out of idle is
+ * latency, not neglect. Law: idle_since of a vCPU is set exactly if it is runnable, not running,
+ * and some idle pCPU is in its hard affinity and pool.
  */
 #include "machine/internal.h"
 

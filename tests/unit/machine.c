@@ -49,7 +49,7 @@ static const int64_t *ledger(struct world *w, const struct rule *r)
 	return observe_vcpu(w->observe, r->mv->hv->observer)->ns;
 }
 
-/* ------------------------------------------------------------------ latency of a wake (example 9) */
+/* ------------------------------------------------------- latency of a wake (example 9) */
 
 static hv_time wake_latency(hv_time idle, bool deep)
 {
@@ -69,7 +69,7 @@ static hv_time wake_latency(hv_time idle, bool deep)
 	mc_interrupt(r->mv, NULL, 1);
 	run(w, 11 * MS);
 	assert_int_equal(r->interrupts, 1);
-	/* It halts in its handler: C1, then C4 to the idle context; the pCPU is idle from then on. */
+	/* It halts in its handler: C1, then C4 to the idle context; idle from then on. */
 	sent = r->last_interrupt + 700 + 2000 + idle;
 	if (sent < 11 * MS) { /* again, from a clean start of idleness */
 		mc_interrupt(r->mv, NULL, 1);
@@ -137,7 +137,7 @@ static void idle_exit_depends_on_time_idle(void **state)
 	assert_int_equal(short_wake_latency(20 * US), 13700);
 }
 
-/* ------------------------------------------------------------------ pace (examples 1, 2, 3, 7, 10) */
+/* ------------------------------------------------------- pace (examples 1, 2, 3, 7, 10) */
 
 struct switch_log {
 	hv_time to_guest[64]; /* last time a switch away from idle began, by pCPU */
@@ -180,7 +180,7 @@ static void sibling_that_starts_slows_the_rest_of_the_work(void **state)
 	world_free(w);
 }
 
-/* Time per nominal ns of vCPU 0 of a core whose sibling runs class cls of the same VM, or another. */
+/* Time per nominal ns beside a sibling that runs class cls, of the same VM or another. */
 static double pace_beside(const struct mc_class *cls, bool same_vm, bool spin)
 {
 	struct world *w = world_new(1, 1, 2);

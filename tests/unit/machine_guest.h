@@ -1,8 +1,8 @@
 /*
  * A host and a guest for tests and benches of the machine: each vCPU follows a small rule.
  *
- * rule.work nns of class rule.cls, then: sleep for rule.sleep ns (timer, exact), or with sleep 0 work again.
- * work 0: the vCPU halts until it gets an interrupt.
+ * rule.work nns of class rule.cls, then: sleep for rule.sleep ns (timer, exact), or with sleep 0
+ * work again. work 0: the vCPU halts until it gets an interrupt.
  */
 #ifndef HV_TESTS_MACHINE_GUEST_H
 #define HV_TESTS_MACHINE_GUEST_H

@@ -1,6 +1,7 @@
 /*
- * What running vCPUs share: LLC, memory nodes, clock, caches that others displaced; and the costs that a host
- * may switch on. Worked examples 6, 8 and 11 of the hardware model, through the whole machine.
+ * What running vCPUs share: LLC, memory nodes, clock, caches that others displaced; and the costs
+ * that a host may switch on. Worked examples 6, 8 and 11 of the hardware model, through the whole
+ * machine.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -184,7 +185,7 @@ static void clock_follows_active_cores(void **state)
 	world_free(w);
 }
 
-/* Example 8: a build is preempted by a hog, or by another build, on one core of the host of seed 004. */
+/* Example 8: a build is preempted by a hog, or by another build, on one core (X7560 class). */
 static void caches_are_refilled_after_preemption(void **state)
 {
 	const struct mc_class build = {.sigma = MC_ONE, .mu = R(0.15), .ws = 3 << 19};

@@ -1,7 +1,7 @@
 /*
- * Operator commands at random moments of a mixed load: pause, unpause, pin, weight, cap, on and off line,
- * VMs that come and go, interrupts from anywhere. The laws of engine, policy, ledger and machine hold
- * after each, and a seed reproduces the run.
+ * Operator commands at random moments of a mixed load: pause, unpause, pin, weight, cap, on and off
+ * line, VMs that come and go, interrupts from anywhere. The laws of engine, policy, ledger and
+ * machine hold after each, and a seed reproduces the run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
