@@ -356,8 +356,14 @@ struct hv_next hv_event(struct hv_sys *sys, unsigned pcpu, unsigned events);
 /* The context of `from` of the last HV_SWITCH on this pCPU is saved. HV_KEEP: enter `to` now;
  * HV_AGAIN: siblings have not saved yet, call again. */
 enum hv_next_kind hv_saved(struct hv_sys *sys, unsigned pcpu);
-/* The pCPU waits for siblings: its last answer was HV_AGAIN. */
-bool hv_pcpu_waits(const struct hv_sys *sys, unsigned pcpu);
+/* What a pCPU waits for whose last answer was HV_AGAIN. */
+enum hv_wait {
+	HV_WAIT_NONE,
+	HV_WAIT_ENTER, /* siblings have not arrived yet */
+	HV_WAIT_LOAD,  /* the last one has decided: the next call loads what it chose */
+	HV_WAIT_LEAVE, /* siblings have not saved yet */
+};
+enum hv_wait hv_pcpu_wait(const struct hv_sys *sys, unsigned pcpu);
 /*
  * Reasons why a sleep of this pCPU must be a light one: 1 while its idle vCPU stands in for a vCPU of the
  * guest unit that runs on its siblings, so that it can join a rendezvous quickly; else 0.

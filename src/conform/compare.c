@@ -124,19 +124,20 @@ static size_t count_kind(const struct record *r, size_t i, bool backwards, const
 static int check_complete(const struct record *r, struct script_error *err)
 {
 	size_t runqueues, loads, idle;
-	long cpus;
+	long cpus, format;
 
 	if (r->nr == 0)
 		return fail(err, 0, "the recording is empty");
 	if (!holds(r, 0, "\"ev\":\"meta\""))
 		return fail(err, 1, "not a recording: expected a line with \"ev\":\"meta\" first");
-	if (number_after(r, 0, "\"format\":") != RECORD_FORMAT)
-		return fail(err, 1, "expected a recording with \"format\":1");
+	format = number_after(r, 0, "\"format\":");
+	if (format < 1 || format > RECORD_FORMATS)
+		return fail(err, 1, "expected a recording with \"format\":1 or 2");
 	cpus = number_after(r, 0, "\"cpus\":");
 	runqueues = count_kind(r, 1, false, "\"ev\":\"runqueue\"");
 	loads = count_kind(r, r->nr, true, "\"ev\":\"rqload\"");
 	idle = count_kind(r, r->nr - loads, true, "\"ev\":\"idletotal\"");
-	if (cpus < 1 || idle != (size_t)cpus || loads != runqueues)
+	if (cpus < 1 || idle != (size_t)cpus || (format == 1 && loads != runqueues))
 		return fail(err, r->nr,
 			    "the recording is truncated: it does not end with the totals");
 	return 0;

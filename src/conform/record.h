@@ -18,8 +18,8 @@ struct record {
 	bool failed; /* out of memory: the record is not complete */
 };
 
-/* The form of the recordings that this program writes and reads. */
-#define RECORD_FORMAT 1
+/* The forms of recordings that this program writes and reads: 1 .. RECORD_FORMATS. */
+#define RECORD_FORMATS 2
 /* The Xen commit whose decisions the recordings hold. */
 #define RECORD_XEN "c447b7308b"
 

@@ -59,6 +59,19 @@ static int read_sched(struct parser *p)
 	return p->s->sched ? 0 : -HV_ENOMEM;
 }
 
+const char *const script_gran_names[3] = {"cpu", "core", "socket"};
+
+static int read_gran(struct parser *p, const char *name, enum hv_gran *out)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		if (strcmp(name, script_gran_names[i]) == 0) {
+			*out = (enum hv_gran)i;
+			return 0;
+		}
+	}
+	return words_fail(&p->w, "expected cpu, core or socket, found '%.80s'", name);
+}
+
 static int read_param(struct parser *p)
 {
 	char *name, *value;
@@ -67,6 +80,11 @@ static int read_param(struct parser *p)
 	if (words_text(&p->w, "the name of a boot parameter", &name) ||
 	    words_text(&p->w, "the value of the boot parameter", &value))
 		return -HV_EINVAL;
+	if (strcmp(name, "sched-gran") == 0) {
+		p->s->format = 2;
+		if (read_gran(p, value, &p->s->gran))
+			return -HV_EINVAL;
+	}
 	if (!GROW(p->s->param, p->s->nr_params))
 		return -HV_ENOMEM;
 	param = &p->s->param[p->s->nr_params++];
@@ -492,6 +510,7 @@ int script_parse(const char *text, size_t len, struct script *s, struct script_e
 
 	memset(s, 0, sizeof(*s));
 	memset(err, 0, sizeof(*err));
+	s->format = 1;
 	if (memchr(text, '\0', len)) {
 		snprintf(err->text, sizeof(err->text), "not a script: it contains a zero byte");
 		return -HV_EINVAL;

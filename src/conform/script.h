@@ -95,13 +95,19 @@ struct script_param {
 	unsigned number; /* line in the file */
 };
 
+/* By enum hv_gran: cpu, core, socket. */
+extern const char *const script_gran_names[3];
+
 struct script {
 	char *sched;
 	unsigned sched_line;
 	unsigned sockets, cores, threads, nodes; /* cores per socket, threads per core */
 	unsigned nr_pcpus;
-	hv_time ipi; /* ns */
-	hv_time end; /* ns: run-until */
+	/* Form of its record: 2 when granularity, pools or hotplug are spoken of, else 1. */
+	unsigned format;
+	enum hv_gran gran; /* of pool 0 */
+	hv_time ipi;	   /* ns */
+	hv_time end;	   /* ns: run-until */
 	struct script_param *param;
 	unsigned nr_params;
 	struct script_domain *domain; /* in order of creation */

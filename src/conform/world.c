@@ -39,9 +39,9 @@ void world_stop(struct world *w, enum replay_status status, const char *format, 
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-static void begin_operation(struct world *w, unsigned cpu)
+void world_begin_operation(struct world *w, unsigned cpu)
 {
-	assert(cpu < w->s->nr_pcpus && w->nr_moved == 0);
+	assert(cpu < w->s->nr_pcpus);
 	w->cpu = cpu;
 	w->result->operations++;
 	if (++w->at_this_time > MAX_AT_ONE_TIME)
@@ -89,61 +89,14 @@ static void check_laws(struct world *w)
 		   v.pcpu == HV_NO_PCPU ? -1 : (int)v.pcpu, v.domain, v.unit);
 }
 
-/*
- * A pCPU that was in the hypervisor handles its own request, if it is still in flight, on the way
- * out.
- */
-static void end_operation(struct world *w)
+void world_end_operation(struct world *w)
 {
 	record_moves(w);
-	if (due_queued(&w->requests, w->cpu) && due_time(&w->requests, w->cpu) > w->now)
-		due_set(&w->requests, w->cpu, w->now, w->raised++);
+	world_requests_due(w, w->cpu);
 	if (w->check)
 		check_laws(w);
 	if (w->out->failed)
 		world_stop(w, REPLAY_NO_MEMORY, "out of memory");
-}
-
-/* A schedule pass; the context of what ran is saved at once. */
-static void make_pass(struct world *w, unsigned p)
-{
-	struct world_pcpu *pcpu = &w->pcpu[p];
-	struct world_vcpu *to, *from = pcpu->loaded;
-	struct hv_next next;
-
-	begin_operation(w, p);
-	next = hv_event(w->sys, p, HV_EVENT_SCHEDULE);
-	if (next.kind == HV_SWITCH) {
-		to = next.to->idle ? NULL : next.to->host;
-		if ((next.from->idle ? NULL : next.from->host) != from || to == from)
-			world_stop(w, REPLAY_BROKEN, "pCPU %u switches from what it does not run",
-				   p);
-		if (to && to->on != HV_NO_PCPU)
-			world_stop(w, REPLAY_BROKEN, "d%dv%u runs on pCPU %u and %u", to->domain,
-				   to->id, to->on, p);
-		if (from)
-			guest_switch_out(w, from);
-		else
-			pcpu->idle += w->now - pcpu->idle_since;
-		if (to)
-			guest_switch_in(w, to, p);
-		else
-			pcpu->idle_since = w->now;
-		next.kind = hv_saved(w->sys, p);
-	}
-	if (next.kind != HV_KEEP)
-		world_stop(w, REPLAY_BROKEN, "pCPU %u waits for siblings that it does not have", p);
-	end_operation(w);
-}
-
-static void drain(struct world *w)
-{
-	while (due_next(&w->requests) <= w->now) {
-		uint32_t p = due_first(&w->requests);
-
-		due_drop(&w->requests, p);
-		make_pass(w, p);
-	}
 }
 
 /* Every pCPU in ascending order whose guest has used up its CPU time acts once. */
@@ -161,22 +114,34 @@ static void guest_actions(struct world *w)
 	}
 	hv_mask_for_each(p, &due, nw)
 	{
-		begin_operation(w, p);
+		world_begin_operation(w, p);
 		world_guest_act(w);
-		end_operation(w);
+		world_end_operation(w);
 	}
 }
 
+unsigned world_timer_pcpu(const struct hv_timer *t)
+{
+	return t->cls == HV_TIMER_SCHEDULE || t->cls == HV_TIMER_TICK ? t->number : 0;
+}
+
+/* On a pCPU that waits for siblings no timer fires before the wait is over. */
 static void fire_timers(struct world *w)
 {
 	while (due_next(&w->timers) <= w->now) {
-		struct hv_timer *t = w->timer[due_first(&w->timers)];
-		bool on_its_pcpu = t->cls == HV_TIMER_SCHEDULE || t->cls == HV_TIMER_TICK;
+		uint32_t place = due_first(&w->timers);
+		struct hv_timer *t = w->timer[place];
+		unsigned cpu = world_timer_pcpu(t);
 
+		if (w->pcpu[cpu].waits) {
+			due_drop(&w->timers, place);
+			w->held_timer[w->nr_held_timers++] = place;
+			continue;
+		}
 		world_host.timer_disarm(w, t);
-		begin_operation(w, on_its_pcpu ? t->number : 0);
+		world_begin_operation(w, cpu);
 		hv_timer_fire(t);
-		end_operation(w);
+		world_end_operation(w);
 	}
 }
 
@@ -186,9 +151,9 @@ static void script_line(struct world *w)
 
 	w->line = l->number;
 	w->at_this_time = 0;
-	begin_operation(w, 0);
+	world_begin_operation(w, 0);
 	world_script_line(w, l);
-	end_operation(w);
+	world_end_operation(w);
 	w->line = 0;
 }
 
@@ -198,9 +163,9 @@ static void automatic_wake(struct world *w)
 	struct world_vcpu *g = &w->vcpu[number];
 
 	due_drop(&w->wakes, number);
-	begin_operation(w, g->v->pcpu);
+	world_begin_operation(w, g->v->pcpu);
 	world_wake(w, g);
-	end_operation(w);
+	world_end_operation(w);
 }
 
 static hv_time next_line_time(const struct world *w)
@@ -242,22 +207,24 @@ static void main_loop(struct world *w)
 		} else {
 			break;
 		}
-		drain(w);
+		world_drain(w);
 	}
 	w->now = w->s->end;
 }
 
 /* --- end -------------------------------------------------------------------------------------- */
 
-/* The engine's own account of CPU time must be the world's. */
-static void check_run(struct world *w, const struct world_vcpu *g, hv_time run)
+/*
+ * The engine's own account of CPU time must be the world's; but a vCPU that is switched alone on a
+ * pCPU that waits for siblings changes its runstate as of the beginning of the wait.
+ */
+static void check_run(struct world *w, const struct world_vcpu *g, const struct hv_runstate *state)
 {
-	struct hv_runstate state;
+	hv_time run = g->run + (g->on != HV_NO_PCPU ? w->now - g->loaded : 0);
 
-	hv_runstate_get(g->v, &state);
-	if (state.time[HV_RUNNING] != run)
+	if (state->time[HV_RUNNING] != run && w->s->ipi == 0)
 		world_stop(w, REPLAY_BROKEN, "d%dv%u ran for %lld ns, its runstate says %lld",
-			   g->domain, g->id, (long long)run, (long long)state.time[HV_RUNNING]);
+			   g->domain, g->id, (long long)run, (long long)state->time[HV_RUNNING]);
 }
 
 static void record_totals(struct world *w)
@@ -273,25 +240,33 @@ static void record_totals(struct world *w)
 	qsort(all, nr, sizeof(struct world_vcpu *), by_domain_and_id);
 	for (unsigned i = 0; i < nr; i++) {
 		const struct world_vcpu *g = all[i];
-		hv_time run = g->run + (g->on != HV_NO_PCPU ? w->now - g->loaded : 0);
+		struct hv_runstate state;
 
-		check_run(w, g, run);
+		hv_runstate_get(g->v, &state);
+		check_run(w, g, &state);
 		record_begin(w->out, w->now, "total");
 		record_vcpu(w->out, "unit", g->domain, g->id);
-		record_int(w->out, "run", run);
+		record_int(w->out, "run", state.time[HV_RUNNING]);
 		record_int(w->out, "switches", g->switches);
 		record_int(w->out, "cpu", g->v->pcpu);
-		world_record_state(w, g->v->unit, true, "");
+		if (w->s->format > 1) {
+			record_int(w->out, "runnable", state.time[HV_RUNNABLE]);
+			record_int(w->out, "blocked", state.time[HV_BLOCKED]);
+			record_int(w->out, "offline", state.time[HV_OFFLINE]);
+		}
+		if (g->v->unit->vcpu == g->v)
+			world_record_state(w, g->v->unit, true, "");
 		record_end(w->out);
 	}
 	for (unsigned p = 0; p < w->s->nr_pcpus; p++) {
 		const struct world_pcpu *pcpu = &w->pcpu[p];
-		hv_time idle = pcpu->idle + (pcpu->loaded ? 0 : w->now - pcpu->idle_since);
+		hv_time ours = pcpu->idle + (pcpu->loaded ? 0 : w->now - pcpu->idle_since);
+		hv_time idle = hv_pcpu_idle_time(w->sys, p);
 
-		if (hv_pcpu_idle_time(w->sys, p) != idle)
+		if (idle != ours && w->s->ipi == 0)
 			world_stop(w, REPLAY_BROKEN,
 				   "pCPU %u was idle for %lld ns, the engine says %lld", p,
-				   (long long)idle, (long long)hv_pcpu_idle_time(w->sys, p));
+				   (long long)ours, (long long)idle);
 		record_begin(w->out, w->now, "idletotal");
 		record_int(w->out, "cpu", p);
 		record_int(w->out, "run", idle);
@@ -318,8 +293,10 @@ static bool allocate(struct world *w)
 	w->moved = array(s->nr_vcpus, sizeof(struct world_vcpu *));
 	w->pcpu = array(s->nr_pcpus, sizeof(*w->pcpu));
 	w->topology = array(3 * s->nr_pcpus, sizeof(*w->topology));
-	return w->domain && w->vcpu && w->moved && w->pcpu && w->topology &&
-	       due_reserve(&w->requests, s->nr_pcpus) == 0 &&
+	w->waiter = array(s->nr_pcpus, sizeof(*w->waiter));
+	w->looker = array(s->nr_pcpus, sizeof(*w->looker));
+	return w->domain && w->vcpu && w->moved && w->pcpu && w->topology && w->waiter &&
+	       w->looker && due_reserve(&w->requests, NR_REQUESTS * s->nr_pcpus) == 0 &&
 	       due_reserve(&w->actions, s->nr_pcpus) == 0 &&
 	       due_reserve(&w->wakes, s->nr_vcpus ? s->nr_vcpus : 1) == 0;
 }
@@ -337,6 +314,9 @@ static void release(struct world *w)
 	free(w->topology);
 	free(w->timer);
 	free(w->free_place);
+	free(w->held_timer);
+	free(w->waiter);
+	free(w->looker);
 	free(w);
 }
 

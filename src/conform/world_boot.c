@@ -63,13 +63,8 @@ static void set_params(struct world *w)
 		const struct script_param *p = &s->param[i];
 
 		w->line = p->number;
-		/* Recordings of one policy only: its granularity is one pCPU. */
-		if (strcmp(p->name, "sched-gran") == 0) {
-			if (strcmp(p->value, "cpu") != 0)
-				world_stop(w, REPLAY_REFUSED, "expected sched-gran cpu, found '%s'",
-					   p->value);
-			continue;
-		}
+		if (strcmp(p->name, "sched-gran") == 0)
+			continue; /* pool 0 is created with it */
 		switch (hv_param_set(w->sys, p->name, p->value)) {
 		case -HV_ENOENT:
 			if (!is_known_param(p->name))
@@ -98,7 +93,7 @@ static void create_pool(struct world *w)
 				   "pCPU %u was refused with error %d", p, rc);
 	}
 	w->line = s->sched_line;
-	rc = hv_pool_create(w->sys, 0, s->sched, HV_GRAN_CPU, &w->pool);
+	rc = hv_pool_create(w->sys, 0, s->sched, s->gran, &w->pool);
 	if (rc == -HV_ENOENT)
 		world_stop(w, REPLAY_REFUSED, "this build has no policy '%s'", s->sched);
 	w->line = 0;
@@ -112,17 +107,17 @@ static void create_pool(struct world *w)
 /* Each pCPU makes one pass, from idle to idle. */
 static void first_passes(struct world *w)
 {
+	for (unsigned p = 0; p < w->s->nr_pcpus; p++)
+		world_drop_requests(w, p);
 	for (unsigned p = 0; p < w->s->nr_pcpus; p++) {
-		struct hv_next next;
-
-		due_drop(&w->requests, p);
 		w->cpu = p;
-		next = hv_event(w->sys, p, HV_EVENT_SCHEDULE);
-		if (next.kind != HV_KEEP || !next.to->idle)
+		world_raise(w, p, REQUEST_SCHEDULE);
+		world_drain(w);
+		if (w->pcpu[p].loaded)
 			world_stop(w, REPLAY_BROKEN, "pCPU %u did not stay idle at boot", p);
 	}
 	w->cpu = 0;
-	if (w->requests.nr)
+	if (w->requests.nr || w->nr_waiters)
 		world_stop(w, REPLAY_BROKEN, "a pCPU was asked to reschedule at boot");
 }
 
@@ -133,12 +128,16 @@ static void record_meta(struct world *w)
 	record_begin(w->out, w->now, "meta");
 	record_text(w->out, "sched", s->sched);
 	record_text(w->out, "xen", RECORD_XEN);
-	record_int(w->out, "format", RECORD_FORMAT);
+	record_int(w->out, "format", s->format);
 	record_int(w->out, "cpus", s->nr_pcpus);
 	record_int(w->out, "sockets", s->sockets);
 	record_int(w->out, "cores", s->cores);
 	record_int(w->out, "threads", s->threads);
 	record_int(w->out, "nodes", s->nodes);
+	if (s->format > 1) {
+		record_text(w->out, "gran", script_gran_names[s->gran]);
+		record_int(w->out, "unit", w->pool->g);
+	}
 	record_end(w->out);
 }
 

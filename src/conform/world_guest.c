@@ -25,7 +25,7 @@ static hv_time draw(struct world_vcpu *g, hv_time mean)
 static void plan_action(struct world *w, struct world_vcpu *g)
 {
 	assert(g->on != HV_NO_PCPU && w->pcpu[g->on].loaded == g);
-	if (g->rest == REST_INFINITE)
+	if (g->rest == REST_INFINITE || g->frozen)
 		due_drop(&w->actions, g->on);
 	else
 		due_set(&w->actions, g->on, g->started + g->rest, g->on);
@@ -70,11 +70,31 @@ void guest_switch_out(struct world *w, struct world_vcpu *g)
 {
 	assert(g->on != HV_NO_PCPU && w->pcpu[g->on].loaded == g);
 	due_drop(&w->actions, g->on);
-	if (g->rest != REST_INFINITE)
+	if (g->rest != REST_INFINITE && !g->frozen)
 		g->rest -= w->now - g->started;
+	g->frozen = false;
 	g->run += w->now - g->loaded;
 	w->pcpu[g->on].loaded = NULL;
 	g->on = HV_NO_PCPU;
+}
+
+void guest_freeze(struct world *w, struct world_vcpu *g)
+{
+	assert(g->on != HV_NO_PCPU && !g->frozen);
+	if (g->rest != REST_INFINITE)
+		g->rest -= w->now - g->started;
+	g->frozen = true;
+	plan_action(w, g);
+}
+
+void guest_thaw(struct world *w, struct world_vcpu *g)
+{
+	assert(g->on != HV_NO_PCPU && g->frozen);
+	g->frozen = false;
+	g->started = w->now;
+	/* One that has blocked, and is kept all the same, does nothing more. */
+	if (!(g->v->pause_flags & HV_PF_BLOCKED))
+		plan_action(w, g);
 }
 
 void world_guest_stop(struct world *w, struct world_vcpu *g)

@@ -2,8 +2,7 @@
  * The engine's host in a replay: clock, requests, timers, memory, and the lines that its trace
  * makes.
  *
- * Requests (docs/conformance.md, "Time and order"): one flag and due time for each pCPU; a request
- * for the executing pCPU is due now, one for another pCPU after the latency.
+ * Requests and what pCPUs do with them are world_turn.c.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -24,14 +23,11 @@ static unsigned host_this_pcpu(void *ctx)
 static void host_poke(void *ctx, unsigned pcpu, unsigned events)
 {
 	struct world *w = ctx;
-	hv_time due = pcpu == w->cpu ? w->now : w->now + w->s->ipi;
 
-	assert(pcpu < w->s->nr_pcpus);
-	/* Only resources of several pCPUs have slaves. */
-	if (events != HV_EVENT_SCHEDULE)
-		world_stop(w, REPLAY_BROKEN, "events %#x were raised on pCPU %u", events, pcpu);
-	if (!due_queued(&w->requests, pcpu) || due < due_time(&w->requests, pcpu))
-		due_set(&w->requests, pcpu, due, w->raised++);
+	if (events & HV_EVENT_SLAVE)
+		world_raise(w, pcpu, REQUEST_SLAVE);
+	if (events & HV_EVENT_SCHEDULE)
+		world_raise(w, pcpu, REQUEST_SCHEDULE);
 }
 
 /* --- timers ----------------------------------------------------------------------------------- */
@@ -46,16 +42,31 @@ static uint32_t timer_place(struct world *w)
 		struct hv_timer **timer = realloc(w->timer, more * sizeof(struct hv_timer *));
 		uint32_t *places = realloc(w->free_place, more * sizeof(*places));
 
+		uint32_t *held = realloc(w->held_timer, more * sizeof(*held));
+
 		if (timer)
 			w->timer = timer;
 		if (places)
 			w->free_place = places;
-		if (!timer || !places || due_reserve(&w->timers, more))
+		if (held)
+			w->held_timer = held;
+		if (!timer || !places || !held || due_reserve(&w->timers, more))
 			world_stop(w, REPLAY_NO_MEMORY, "out of memory");
 		for (uint32_t place = more; place-- > slots;)
 			w->free_place[w->nr_free_places++] = place;
 	}
 	return w->free_place[--w->nr_free_places];
+}
+
+/* It is not held any more, if it was. */
+static void release_timer(struct world *w, uint32_t place)
+{
+	for (unsigned i = 0; i < w->nr_held_timers; i++) {
+		if (w->held_timer[i] == place) {
+			w->held_timer[i] = w->held_timer[--w->nr_held_timers];
+			return;
+		}
+	}
 }
 
 static void host_timer_arm(void *ctx, struct hv_timer *t)
@@ -68,6 +79,7 @@ static void host_timer_arm(void *ctx, struct hv_timer *t)
 		w->timer[place] = t;
 		t->host[0] = place + 1;
 	}
+	release_timer(w, (uint32_t)t->host[0] - 1);
 	due_set(&w->timers, (uint32_t)t->host[0] - 1, t->expiry,
 		(uint64_t)t->cls << 32 | t->number);
 }
@@ -78,6 +90,7 @@ static void host_timer_disarm(void *ctx, struct hv_timer *t)
 	uint32_t place = (uint32_t)t->host[0] - 1;
 
 	assert(t->host[0] && w->timer[place] == t);
+	release_timer(w, place);
 	due_drop(&w->timers, place);
 	w->free_place[w->nr_free_places++] = place;
 	w->timer[place] = NULL;
@@ -178,6 +191,8 @@ void world_record_runqueues(struct world *w, bool load)
 
 	for (unsigned i = 0; hv_runqueue_info(w->pool, i, &info) == 0; i++) {
 		record_begin(w->out, w->now, load ? "rqload" : "runqueue");
+		if (load && w->s->format > 1)
+			record_int(w->out, "pool", 0);
 		record_int(w->out, "id", info.id);
 		if (load) {
 			record_int(w->out, "avgload", info.load);
@@ -205,6 +220,10 @@ static void trace_pass(struct world *w, const struct hv_trace *ev)
 
 	record_begin(w->out, w->now, other ? "switch" : "cont");
 	record_int(w->out, "cpu", ev->pcpu);
+	if (hv_resource_of(w->sys, ev->pcpu)->g > 1)
+		record_int(w->out, "on", w->cpu);
+	if (ev->b)
+		record_int(w->out, "work", 1);
 	if (other)
 		put_unit(w, "prev", ev->prev);
 	put_unit(w, "unit", ev->unit);
@@ -239,6 +258,16 @@ static void trace_insert(struct world *w, const struct hv_trace *ev)
 	g->inserted = true;
 }
 
+/* A request of one kind; dup: one is there already. */
+static void trace_request(struct world *w, const char *event, unsigned pcpu, unsigned kind)
+{
+	record_begin(w->out, w->now, event);
+	record_int(w->out, "cpu", pcpu);
+	if (w->pcpu[pcpu].request[kind].raised)
+		record_int(w->out, "dup", 1);
+	record_end(w->out);
+}
+
 static void host_trace(void *ctx, const struct hv_trace *ev)
 {
 	struct world *w = ctx;
@@ -251,10 +280,14 @@ static void host_trace(void *ctx, const struct hv_trace *ev)
 		trace_pass(w, ev);
 		break;
 	case HV_TRACE_TICKLE:
-		record_begin(w->out, w->now, "tickle");
+		trace_request(w, "tickle", ev->pcpu, REQUEST_SCHEDULE);
+		break;
+	case HV_TRACE_FORCE:
+		trace_request(w, "force", ev->pcpu, REQUEST_SLAVE);
+		break;
+	case HV_TRACE_ENTER:
+		record_begin(w->out, w->now, "enter");
 		record_int(w->out, "cpu", ev->pcpu);
-		if (due_queued(&w->requests, ev->pcpu))
-			record_int(w->out, "dup", 1);
 		record_end(w->out);
 		break;
 	case HV_TRACE_RESET:

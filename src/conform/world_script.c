@@ -61,6 +61,16 @@ static void set_ratelimit(struct world *w, unsigned us)
 	world_put_error(w, rc ? rc : hv_sched_params_set(w->pool, &params));
 }
 
+/* The vCPU is a later one of its unit: no policy hears of it. */
+static void put_join_line(struct world *w, const struct world_vcpu *g)
+{
+	record_begin(w->out, w->now, "join");
+	record_vcpu(w->out, "vcpu", g->domain, g->id);
+	record_vcpu(w->out, "unit", g->domain, g->v->unit->id);
+	record_int(w->out, "cpu", g->v->pcpu);
+	record_end(w->out);
+}
+
 static void create_domain(struct world *w, const struct script_line *l)
 {
 	const struct script_domain *sd = &w->s->domain[l->domain];
@@ -81,6 +91,8 @@ static void create_domain(struct world *w, const struct script_line *l)
 		g->on = HV_NO_PCPU;
 		g->rest = REST_INFINITE;
 		rc = hv_vcpu_create(d, g, NULL, NULL, &g->v);
+		if (!rc && g->v->unit->vcpu != g->v)
+			put_join_line(w, g);
 	}
 	if (rc == -HV_ENOMEM)
 		world_stop(w, REPLAY_NO_MEMORY, "out of memory");
@@ -97,7 +109,7 @@ static void create_domain(struct world *w, const struct script_line *l)
 /* block and yield execute where the vCPU runs; they have no effect when it does not run. */
 static void stop_running(struct world *w, struct world_vcpu *g, enum script_op op)
 {
-	if (g->on == HV_NO_PCPU)
+	if (g->on == HV_NO_PCPU || g->frozen)
 		return;
 	w->cpu = g->on;
 	if (op == SCRIPT_YIELD) {

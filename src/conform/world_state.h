@@ -28,14 +28,26 @@ struct world_vcpu {
 	hv_time run;	 /* total CPU time up to the last switch out */
 	int64_t switches;
 	uint32_t on; /* pCPU where it runs, HV_NO_PCPU */
+	bool frozen; /* ...but the pCPU waits for siblings: no CPU time is used */
 	bool inserted;
 	bool moved;    /* its assigned pCPU changed in this operation... */
 	uint32_t from; /* ...from this one */
 };
 
+/* The two kinds of request; of a pCPU's requests the slave's is handled first. */
+enum { REQUEST_SLAVE, REQUEST_SCHEDULE, NR_REQUESTS };
+
+struct world_request {
+	bool raised;
+	hv_time due;
+	uint64_t order; /* place in line */
+};
+
 struct world_pcpu {
 	struct world_vcpu *loaded; /* NULL: idle */
 	hv_time idle_since, idle;  /* idle: total up to the last switch from idle */
+	struct world_request request[NR_REQUESTS];
+	bool waits; /* in a turn, for siblings: its requests are not in the queue */
 };
 
 /* Memory that the engine has, so that a broken engine can be dropped. */
@@ -65,13 +77,18 @@ struct world {
 	uint64_t raised;       /* counts raises of requests: their order */
 	uint64_t at_this_time; /* operations since the clock moved */
 
-	struct due_queue requests; /* by pCPU; order: raised */
+	struct due_queue requests; /* by NR_REQUESTS * pCPU + kind; order: raised */
 	struct due_queue actions;  /* by pCPU; order: pCPU */
 	struct due_queue wakes;	   /* by vCPU; order: domain, vCPU */
 	struct due_queue timers;   /* by place; order: class, number */
 	struct hv_timer **timer;   /* by place */
 	uint32_t *free_place;	   /* places in `timers` that are not used */
 	uint32_t nr_free_places;
+
+	uint32_t *waiter;     /* pCPUs that wait, in the order in which they began */
+	uint32_t *looker;     /* those of one round of looking */
+	uint32_t *held_timer; /* places of timers that fell due on pCPUs that wait */
+	unsigned nr_waiters, nr_held_timers;
 
 	struct world_vcpu **moved; /* vCPUs with `moved` set */
 	unsigned nr_moved;
@@ -84,6 +101,20 @@ struct world {
 /* Ends the replay: fills the result and does not return. */
 _Noreturn void world_stop(struct world *w, enum replay_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* world.c */
+void world_begin_operation(struct world *w, unsigned cpu);
+void world_end_operation(struct world *w);
+/* The pCPU on which a timer fires. */
+unsigned world_timer_pcpu(const struct hv_timer *t);
+
+/* world_turn.c: requests and turns */
+void world_raise(struct world *w, unsigned pcpu, unsigned kind);
+void world_drop_requests(struct world *w, unsigned pcpu);
+/* What the end of an operation on this pCPU does to its requests that are in flight. */
+void world_requests_due(struct world *w, unsigned pcpu);
+/* All turns that are due; pCPUs that wait look first. */
+void world_drain(struct world *w);
 
 /* world_host.c: what the engine sees, and its lines */
 extern const struct hv_host world_host;
@@ -107,6 +138,9 @@ void world_guest_behave(struct world *w, struct world_vcpu *g, const struct scri
 void world_guest_woken(struct world *w, struct world_vcpu *g);
 void guest_switch_in(struct world *w, struct world_vcpu *g, unsigned pcpu);
 void guest_switch_out(struct world *w, struct world_vcpu *g);
+/* Its pCPU begins to wait for siblings, and goes on with it. */
+void guest_freeze(struct world *w, struct world_vcpu *g);
+void guest_thaw(struct world *w, struct world_vcpu *g);
 /* It blocks, or is taken off line, without a wake of its own. */
 void world_guest_stop(struct world *w, struct world_vcpu *g);
 /* It runs on the present pCPU and yields. */

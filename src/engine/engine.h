@@ -27,14 +27,6 @@ enum {
 	HV_WORK_SCHEDULED = 1u << 1, /* the idle unit has been asked for because of it */
 };
 
-/* What a pCPU of a resource with g > 1 waits for. */
-enum hv_wait {
-	HV_WAIT_NONE,
-	HV_WAIT_ENTER, /* siblings have not arrived yet */
-	HV_WAIT_LOAD,  /* the last one has decided: load what was chosen */
-	HV_WAIT_LEAVE, /* siblings have not saved yet */
-};
-
 struct hv_pcpu {
 	struct hv_resource *res; /* NULL while off line */
 	struct hv_vcpu *loaded;	 /* whose context is on the pCPU, or is being switched to */

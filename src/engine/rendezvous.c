@@ -312,9 +312,9 @@ enum hv_next_kind hv_rendezvous_saved(struct hv_pcpu *p)
 	return HV_KEEP;
 }
 
-bool hv_pcpu_waits(const struct hv_sys *sys, unsigned pcpu)
+enum hv_wait hv_pcpu_wait(const struct hv_sys *sys, unsigned pcpu)
 {
-	return sys->pcpus[pcpu].wait != HV_WAIT_NONE;
+	return sys->pcpus[pcpu].wait;
 }
 
 unsigned hv_pcpu_urgent(const struct hv_sys *sys, unsigned pcpu)
