@@ -101,7 +101,7 @@ enum hv_trace_kind {
 	HV_TRACE_TICKLE, /* pcpu: a policy asks that pCPU to reschedule */
 	HV_TRACE_RESET,	 /* pcpu: credit2 reset the credits of its runqueue (a: runqueue id) */
 	HV_TRACE_RQMOVE, /* unit: moved, or asked to move, from runqueue a to runqueue b */
-	/* pcpu (master): prev is replaced by unit; a: slice in ns or -1; b: 1 = idle because of work */
+	/* pcpu (master): unit replaces prev; a: slice in ns or -1; b: 1 = idle due to work */
 	HV_TRACE_SWITCH,
 	HV_TRACE_CONT,	   /* pcpu (master): unit goes on; a, b: the same */
 	HV_TRACE_SAVED,	   /* pcpu: unit is off, its context saved */
@@ -213,8 +213,8 @@ int hv_pcpu_up(struct hv_sys *sys, unsigned pcpu);
 unsigned hv_gran_size(const struct hv_sys *sys, enum hv_gran gran);
 /*
  * Create an empty pool. id >= 0, or -1 for the next free one. -HV_EEXIST, -HV_ENOENT (no such
- * policy), -HV_ENOSPC (2 x pCPUs pools), -HV_ENOMEM, -HV_EINVAL (no granularity, or one for which the
- * pCPUs that are up do not form resources of equal size).
+ * policy), -HV_ENOSPC (2 x pCPUs pools), -HV_ENOMEM, -HV_EINVAL (no granularity, or one for which
+ * the pCPUs that are up do not form resources of equal size).
  */
 int hv_pool_create(struct hv_sys *sys, int id, const char *policy, enum hv_gran gran,
 		   struct hv_pool **out);
@@ -331,7 +331,7 @@ int hv_frame_get(struct hv_pool *pool, uint64_t *major, unsigned *nr, struct hv_
 enum hv_next_kind {
 	HV_KEEP,   /* go on with what is loaded */
 	HV_SWITCH, /* save `from`, load `to`, then call hv_saved() */
-	HV_AGAIN, /* waiting for siblings: call the same function again, hv_event() with events = 0 */
+	HV_AGAIN, /* waits for siblings: call the same function again, hv_event() with no event */
 };
 
 struct hv_next {
@@ -343,14 +343,15 @@ struct hv_next {
 /*
  * Handle pending events of a pCPU; the host has cleared its pending bits.
  *
- * A resource of several pCPUs decides in a rendezvous: every pCPU arrives with its next event (the first
- * one raises SLAVE on the others), the one that arrives last decides for all, and no pCPU enters a
- * guest before all have saved what they had. Where a hypervisor would spin until the siblings get there,
- * the answer is HV_AGAIN: nothing of a guest may run on this pCPU, and its host calls again, at once
- * or after a sibling's next hv_event() or hv_saved() (only these, or a wake or sleep of a member,
- * change the answer). Meanwhile it keeps what is raised; events that it passes all the same are raised
- * anew. While it waits the pCPU may be sent on an errand: HV_SWITCH with `forced`, after which it
- * comes back by the SLAVE that was raised on it. With resources of one pCPU there is no HV_AGAIN.
+ * A resource of several pCPUs decides in a rendezvous: every pCPU arrives with its next event
+ * (the first one raises SLAVE on the others), the one that arrives last decides for all, and no
+ * pCPU enters a guest before all have saved what they had. Where a hypervisor would spin until
+ * the siblings get there, the answer is HV_AGAIN: nothing of a guest may run on this pCPU, and
+ * its host calls again, at once or after a sibling's next hv_event() or hv_saved() (only these,
+ * or a wake or sleep of a member, change the answer). Meanwhile it keeps what is raised; events
+ * that it passes all the same are raised anew. While it waits the pCPU may be sent on an errand:
+ * HV_SWITCH with `forced`, after which it comes back by the SLAVE that was raised on it. With
+ * resources of one pCPU there is no HV_AGAIN.
  */
 struct hv_next hv_event(struct hv_sys *sys, unsigned pcpu, unsigned events);
 /* The context of `from` of the last HV_SWITCH on this pCPU is saved. HV_KEEP: enter `to` now;
@@ -365,8 +366,9 @@ enum hv_wait {
 };
 enum hv_wait hv_pcpu_wait(const struct hv_sys *sys, unsigned pcpu);
 /*
- * Reasons why a sleep of this pCPU must be a light one: 1 while its idle vCPU stands in for a vCPU of the
- * guest unit that runs on its siblings, so that it can join a rendezvous quickly; else 0.
+ * Reasons why a sleep of this pCPU must be a light one: 1 while its idle vCPU stands in for a
+ * vCPU of the guest unit that runs on its siblings, so that it can join a rendezvous quickly;
+ * else 0.
  */
 unsigned hv_pcpu_urgent(const struct hv_sys *sys, unsigned pcpu);
 /* The timer fires (t->armed is cleared). */

@@ -93,7 +93,7 @@ void hv_vcpu_sleep_locked(struct hv_vcpu *v)
 		return;
 	hv_runstate_settle(v);
 	if (hv_unit_runnable(u)) {
-		/* The others of its running unit go on; it cannot go before one of them is there. */
+		/* The others of its unit go on; it cannot go before one of them is there. */
 		if (v->is_running && u->runstate_count[HV_RUNNING] > 1)
 			hv_force_request(v);
 		else
