@@ -4,8 +4,8 @@
  * have 4 of 10 ms; the column "timer" is the mean over both kinds. policy_load.h tells load and
  * measurement.
  *
- * Then the replenishment alone, when the deadlines of all units are one: the least of 200, all vCPUs
- * runnable. Xen's takes time that grows with the square of the units.
+ * Then the replenishment alone, when the deadlines of all units are one: the least of 200, all
+ * vCPUs runnable. Xen's takes time that grows with the square of the units.
  */
 #include "policy_load.h"
 

@@ -2,13 +2,13 @@
  * Requests and turns (docs/conformance.md, "Time and order").
  *
  * A pCPU has one flag and due time for each kind of request, slave and schedule; a request for the
- * executing pCPU is due now, one for another pCPU after the latency. A pCPU handles one request in a
- * turn. The turn may have to wait for siblings: the pCPU then handles nothing else, its guest stands
- * still and its timers do not fire. Pcpus that wait look, in the order in which they began to,
- * before anybody begins a turn.
+ * executing pCPU is due now, one for another pCPU after the latency. A pCPU handles one request
+ * in a turn. The turn may have to wait for siblings: the pCPU then handles nothing else, its
+ * guest stands still and its timers do not fire. Pcpus that wait look, in the order in which they
+ * began to, before anybody begins a turn.
  *
- * Laws: a request is in the queue exactly if it is raised and its pCPU does not wait; `waiter` holds
- * the pCPUs that wait, each once.
+ * Laws: a request is in the queue exactly if it is raised and its pCPU does not wait; `waiter`
+ * holds the pCPUs that wait, each once.
  */
 #include <assert.h>
 

@@ -138,8 +138,8 @@ static int check_pcpu(const struct hv_sys *sys, unsigned c, struct hv_violation 
 }
 
 /*
- * The counters of the rendezvous against what its pCPUs do. A pCPU that is being saved and waits for
- * nothing has left the gathering to switch one vCPU alone, or has yet to leave the decision.
+ * The counters of the rendezvous against what its pCPUs do. A pCPU that is being saved and waits
+ * for nothing has left the gathering to switch one vCPU alone, or has yet to leave the decision.
  */
 static int check_rendezvous(const struct hv_sys *sys, const struct hv_resource *r,
 			    struct hv_violation *out)

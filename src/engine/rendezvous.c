@@ -4,9 +4,9 @@
  * together. Two counters in units say how far it is: `enter` (in the current unit: pCPUs that have
  * not arrived) and `leave` (in the next one: pCPUs that have not saved, plus one).
  *
- * Laws: one decision for each gathering, by the pCPU that arrives last; no pCPU enters a guest before
- * all have saved what they had; a pCPU that leaves the gathering early, to switch one vCPU alone or
- * for work of its idle context, puts `enter` back and comes again by a SLAVE of its own.
+ * Laws: one decision for each gathering, by the pCPU that arrives last; no pCPU enters a guest
+ * before all have saved what they had; a pCPU that leaves the gathering early, to switch one vCPU
+ * alone or for work of its idle context, puts `enter` back and comes again by a SLAVE of its own.
  *
  * Where a hypervisor spins the answer is HV_AGAIN, and hv_pcpu.wait says for what; a call with no
  * events looks again. So siblings may be driven in any order, by one thread.
@@ -39,8 +39,8 @@ void hv_force_request(struct hv_vcpu *v)
 }
 
 /*
- * A member that was paused while it alone ran, before one that was runnable had been loaded, could not
- * go alone. Now it can.
+ * A member that was paused while it alone ran, before one that was runnable had been loaded,
+ * could not go alone. Now it can.
  */
 static void release_sleepers(struct hv_unit *u)
 {

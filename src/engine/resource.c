@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Resources: what units run on. A pCPU that comes up is a free resource of one pCPU under the idle
- * policy; a pool takes it over (attach) and gives it back (detach). For a pool with g > 1 free pCPUs are
- * merged first: the lowest one's resource takes the others in, and theirs sleep until the split, so
- * that neither step needs memory.
+ * policy; a pool takes it over (attach) and gives it back (detach). For a pool with g > 1 free
+ * pCPUs are merged first: the lowest one's resource takes the others in, and theirs sleep until
+ * the split, so that neither step needs memory.
  *
- * Laws: a free pCPU's resource has g = 1, no pool, the idle policy and the lock that all free pCPUs share.
- * The lock pointer is the last thing that attach or detach changes, and the old lock object is what
- * is released.
+ * Laws: a free pCPU's resource has g = 1, no pool, the idle policy and the lock that all free
+ * pCPUs share. The lock pointer is the last thing that attach or detach changes, and the old lock
+ * object is what is released.
  *
  * Source: core-scheduling sections 1.1, 4.3, 4.4, 4.5.
  */

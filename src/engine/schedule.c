@@ -7,8 +7,8 @@
  * resource loads registers that are still being stored; is_running is cleared before context_saved.
  *
  * What a member of a resource loads is worked out per pCPU (switch_members), so gathering siblings
- * for g > 1 (rendezvous.c) only has to decide who calls hv_decide() and when. With g = 1 no other pCPU
- * is involved.
+ * for g > 1 (rendezvous.c) only has to decide who calls hv_decide() and when. With g = 1 no other
+ * pCPU is involved.
  *
  * Source: core-scheduling sections 2.2, 2.4, 2.5, 2.8.
  */

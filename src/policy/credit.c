@@ -2,11 +2,11 @@
 /*
  * Credit: Xen's default policy from 2006 to 2019, with the same decisions to the last bit.
  *
- * Design. Every pCPU has a queue of its own, by priority. Running burns credit, one for each 100 us;
- * accounting hands out a timeslice's worth for each pCPU of the pool once in a timeslice, by weight.
- * Who has credit is UNDER, who has none is OVER and runs when nobody is UNDER; who wakes while UNDER
- * goes first for a while (BOOST). A cap limits what is handed out, and who overdraws it is parked
- * until it has earned it back. A pCPU about to run somebody OVER, or nobody, steals.
+ * Design. Every pCPU has a queue of its own, by priority. Running burns credit, one for each 100
+ * us; accounting hands out a timeslice's worth for each pCPU of the pool once in a timeslice, by
+ * weight. Who has credit is UNDER, who has none is OVER and runs when nobody is UNDER; who wakes
+ * while UNDER goes first for a while (BOOST). A cap limits what is handed out, and who overdraws
+ * it is parked until it has earned it back. A pCPU about to run somebody OVER, or nobody, steals.
  *
  * Laws (c1_check() walks them):
  *  - a unit is in at most one place: queued on the pCPU that it is assigned to, current there, or

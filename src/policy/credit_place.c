@@ -2,10 +2,11 @@
 /*
  * Credit, section 11: which pCPU a unit should be on.
  *
- * Its own one if that has nothing to do, else an idle one within its affinity, in the core or socket
- * with most idle pCPUs: another core of the socket if it has more of them, another socket only if it
- * has more than twice as many, so that one busy unit does not bounce between sockets (bug 6d6b9b99aa
- * of section 15). With power savings the core or socket with fewest idle pCPUs is preferred.
+ * Its own one if that has nothing to do, else an idle one within its affinity, in the core or
+ * socket with most idle pCPUs: another core of the socket if it has more of them, another socket
+ * only if it has more than twice as many, so that one busy unit does not bounce between sockets
+ * (bug 6d6b9b99aa of section 15). With power savings the core or socket with fewest idle pCPUs is
+ * preferred.
  *
  * idle_bias spreads those that come at the same time over the pCPUs of a group.
  */

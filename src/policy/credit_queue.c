@@ -4,9 +4,9 @@
  * the pCPU's idle unit at the tail whenever a guest's unit runs.
  *
  * Accounting changes the priorities of queued units where they stand, and only the next tick sorts
- * them. So a unit is put before the first one of lower priority, which is not the end of its equals.
- * That place is remembered for each priority (below[]): putting in and taking out cost the same
- * whatever the number of queued units. What thieves look for is counted as well.
+ * them. So a unit is put before the first one of lower priority, which is not the end of its
+ * equals. That place is remembered for each priority (below[]): putting in and taking out cost
+ * the same whatever the number of queued units. What thieves look for is counted as well.
  */
 #include "policy/credit.h"
 

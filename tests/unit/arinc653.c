@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arinc653, case by case (arinc653 section 8). Table S: major frame 100 ms; windows D1.0 30 ms, D2.0
- * 20 ms, D1.0 10 ms; it is set at 100 ms, both vCPUs are awake, there is one pCPU.
+ * arinc653, case by case (arinc653 section 8). Table S: major frame 100 ms; windows D1.0 30 ms,
+ * D2.0 20 ms, D1.0 10 ms; it is set at 100 ms, both vCPUs are awake, there is one pCPU.
  */
 #include "fake_host.h"
 

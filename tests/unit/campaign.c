@@ -1,6 +1,7 @@
 /*
- * Campaigns: a run's place and result depend on its variant and seed only, what was asked for is what
- * is run, a stop keeps what was completed, and expectations are judged for the variants that ran.
+ * Campaigns: a run's place and result depend on its variant and seed only, what was asked for is
+ * what is run, a stop keeps what was completed, and expectations are judged for the variants that
+ * ran.
  */
 #include <setjmp.h>
 #include <stdarg.h>

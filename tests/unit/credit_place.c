@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Credit: which pCPU a unit should be on. Case n is section 14 of the credit spec; bugs are named by
- * the commits of its section 15.
+ * Credit: which pCPU a unit should be on. Case n is section 14 of the credit spec; bugs are named
+ * by the commits of its section 15.
  */
 #include "credit_world.h"
 

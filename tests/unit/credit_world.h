@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fake host with credit for tests that start from a given state: credits, homes and idlers are set
- * directly where the behaviour under test begins there. The clock is at 10 s when pCPUs are added, a
- * multiple of every tick period. "Case n" is section 14 of the credit spec.
+ * A fake host with credit for tests that start from a given state: credits, homes and idlers are
+ * set directly where the behaviour under test begins there. The clock is at 10 s when pCPUs are
+ * added, a multiple of every tick period. "Case n" is section 14 of the credit spec.
  */
 #ifndef TESTS_CREDIT_WORLD_H
 #define TESTS_CREDIT_WORLD_H
