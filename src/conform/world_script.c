@@ -158,7 +158,7 @@ static void vcpu_line(struct world *w, const struct script_line *l)
 		world_put_error(w, hv_affinity_set(g->v, NULL, &l->pcpus));
 		break;
 	default:
-		assert(!"a line about a vCPU");
+		assert(false && "a line about a vCPU");
 	}
 }
 
