@@ -18,6 +18,7 @@
 struct arguments {
 	char **path;
 	unsigned int n_paths;
+	const char *variant; /* NULL: all */
 	bool quiet;
 	struct sc_set set[MAX_SETS];
 	unsigned int n_sets;
@@ -43,6 +44,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'q':
 		a->quiet = true;
+		return 0;
+	case 'v':
+		a->variant = arg;
 		return 0;
 	case 's':
 		add_set(a, arg, state);
@@ -85,19 +89,27 @@ static int print_arrangement(const struct scenario *s)
 	return EXIT_HELD;
 }
 
-static int print_file(const struct scenario_file *f)
+static int print_file(const struct scenario_file *f, const char *variant)
 {
 	int worst = EXIT_HELD;
+	bool found = false;
 
 	printf("# %s: %u variant%s\n", f->path, f->n_variants, f->n_variants == 1 ? "" : "s");
 	for (unsigned int i = 0; i < f->n_variants; i++) {
 		const struct scenario *s = &f->variant[i];
 		int code;
 
+		if (variant && strcmp(variant, s->variant) != 0)
+			continue;
+		found = true;
 		printf("--- # %s%s\n", *s->variant ? "variant " : "the scenario", s->variant);
 		scenario_print(stdout, s);
 		code = print_arrangement(s);
 		worst = code > worst ? code : worst;
+	}
+	if (!found) {
+		fprintf(stderr, "hvsched check: %s has no variant '%s'\n", f->path, variant);
+		return EXIT_USAGE;
 	}
 	if (f->n_expects) {
 		puts("--- # expectations");
@@ -121,7 +133,7 @@ static int check_file(const struct arguments *a, const char *path)
 	if (a->quiet)
 		printf("%s: ok\n", path);
 	else
-		code = print_file(f);
+		code = print_file(f, a->variant);
 	scenario_file_free(f);
 	return code;
 }
@@ -130,6 +142,7 @@ int cmd_check(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{"quiet", 'q', NULL, 0, "Only say whether the files are right", 0},
+		{"variant", 'v', "NAME", 0, "Print this variant only", 0},
 		{"set", 's', "PATH=VALUE", 0, "Change a key, such as vms.build.weight=512", 0},
 		{0},
 	};

@@ -68,3 +68,26 @@ struct sc_node *sc_file_tree(struct sc_parse *p, const struct sc_mark *mark, con
 	}
 	return sc_tree_read(p, path, text, len);
 }
+
+struct sc_builtin {
+	struct sc_builtin *next;
+	const struct embedded_file *file;
+	const struct sc_node *tree;
+};
+
+const struct sc_node *sc_file_builtin(struct sc_parse *p, const struct embedded_file *file)
+{
+	struct sc_builtin *b;
+
+	assert(p && file);
+	for (b = p->builtin; b; b = b->next) {
+		if (b->file == file)
+			return b->tree;
+	}
+	b = sc_alloc(p->arena, 1, sizeof(*b));
+	b->file = file;
+	b->tree = sc_tree_read(p, file->name, (const char *)file->data, file->size);
+	b->next = p->builtin;
+	p->builtin = b;
+	return b->tree;
+}

@@ -227,15 +227,14 @@ static void read_costs(struct sc_parse *p, const struct sc_node *node, struct sc
 /* --- Presets ---------------------------------------------------------------------------------- */
 
 /* The tree of a built-in preset whose name or alias is `name`; NULL if there is none. */
-static struct sc_node *find_preset(struct sc_parse *p, const char *name, const char **names,
-				   size_t *n, size_t max)
+static const struct sc_node *find_preset(struct sc_parse *p, const char *name, const char **names,
+					 size_t *n, size_t max)
 {
 	const struct embedded_file *file = NULL;
-	const struct sc_node *alias;
-	struct sc_node *found = NULL, *tree, *own;
+	const struct sc_node *alias, *found = NULL, *tree, *own;
 
 	while ((file = embedded_next(file, PRESET_DIR))) {
-		tree = sc_tree_read(p, file->name, (const char *)file->data, file->size);
+		tree = sc_file_builtin(p, file);
 		own = sc_map_find(tree, "name");
 		if (!own)
 			continue; /* has been reported, or is no preset */
@@ -261,11 +260,11 @@ static bool is_path(const char *text)
 	return strchr(text, '/') || (len > 5 && strcmp(text + len - 5, ".yaml") == 0);
 }
 
-static struct sc_node *open_preset(struct sc_parse *p, const struct sc_mark *mark, const char *name,
-				   const char *dir)
+static const struct sc_node *open_preset(struct sc_parse *p, const struct sc_mark *mark,
+					 const char *name, const char *dir)
 {
 	const char *names[64], *close, *list = "";
-	struct sc_node *tree;
+	const struct sc_node *tree;
 	size_t n = 0;
 
 	if (is_path(name))

@@ -411,7 +411,7 @@ static void read_repeat(struct sc_parse *p, struct sc_fields *f, const struct sc
 			struct sc_event *e)
 {
 	const struct sc_node *every, *until;
-	int64_t end = s->run.warmup + s->run.duration, times = 0;
+	int64_t end = s->run.warmup + s->run.duration, times = 0, fit;
 	bool bounded;
 
 	every = sc_take(f, "every");
@@ -429,9 +429,12 @@ static void read_repeat(struct sc_parse *p, struct sc_fields *f, const struct sc
 		sc_error(p, &until->mark, "'until' does not go with 'times'");
 	if (until)
 		sc_read_quantity(p, until, "until", SC_Q_DURATION, e->at, MAX_TIME, &end);
-	if (!bounded)
-		times = end < e->at ? 1 : (end - e->at) / e->every + 1;
-	e->count = (uint64_t)times;
+	fit = end < e->at ? 1 : (end - e->at) / e->every + 1;
+	if (bounded && times > fit)
+		sc_warning(p, &every->mark, "only %lld of these %lld times are before the end",
+			   (long long)fit, (long long)times);
+	/* So that at + every * count stays far from overflow. */
+	e->count = (uint64_t)(bounded && times < fit ? times : fit);
 }
 
 static void read_event(struct sc_parse *p, const struct sc_node *node, struct scenario *s,

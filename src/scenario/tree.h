@@ -38,8 +38,9 @@ struct sc_node {
 struct sc_parse {
 	struct sc_arena *arena;
 	struct sc_diag *diag;
-	const char *variant;  /* named in messages; NULL outside a variant */
-	struct sc_said *said; /* messages so far */
+	const char *variant;	    /* named in messages; NULL outside a variant */
+	struct sc_said *said;	    /* messages so far */
+	struct sc_builtin *builtin; /* built-in files read so far, file.c */
 };
 
 void sc_error(struct sc_parse *p, const struct sc_mark *mark, const char *format, ...)

@@ -668,7 +668,7 @@ static const struct sc_node *find_workload(struct sc_parse *p, const struct sc_l
 	while ((file = embedded_next(file, "workloads/")) && n < 64) {
 		names[n] = base_name(p->arena, file->name);
 		if (strcmp(names[n], name) == 0)
-			return sc_tree_read(p, file->name, (const char *)file->data, file->size);
+			return sc_file_builtin(p, file);
 		list = sc_format(p->arena, "%s%s%s", list, n ? ", " : "", names[n]);
 		n++;
 	}

@@ -239,6 +239,10 @@ static void an_entry_may_repeat(void **state)
 	assert_int_equal(e->count, 4);
 	e = event("at: 2s, every: 1s, do: pause a"); /* to the end at 10 s */
 	assert_int_equal(e->count, 9);
+	e = event("at: 2s, every: 1s, times: 100, do: pause a"); /* no more than fit */
+	assert_int_equal(e->count, 9);
+	e = event("at: 2s, every: 1000h, times: 10000000, do: pause a");
+	assert_int_equal(e->count, 1);
 	e = event("at: 2s, do: pause a");
 	assert_int_equal(e->count, 1);
 	assert_int_equal(e->every, 0);
