@@ -36,6 +36,8 @@ struct draft {
 	uint64_t random;
 	const char *policy;
 	bool has_weights; /* of domains, and caps */
+	bool has_periods; /* rtds */
+	bool has_table;	  /* arinc653 */
 	unsigned pcpus;
 	unsigned nr_domains;
 	unsigned id[MAX_DOMAINS], vcpus[MAX_DOMAINS];
@@ -163,6 +165,10 @@ static void write_domain(struct draft *d)
 		fprintf(d->out, " weight %u", one_of(d, weights, sizeof(weights) / 4));
 	if (d->has_weights && one_in(d, 3))
 		fprintf(d->out, " cap %u", 1 + below(d, 100 * d->vcpus[i] + 10));
+	if (d->has_table && one_in(d, 4))
+		fprintf(d->out, " handle %u", d->id[below(d, i + 1)]);
+	if (d->has_table && one_in(d, 4))
+		fputs(" control", d->out);
 	fputc('\n', d->out);
 }
 
@@ -221,6 +227,49 @@ static void write_domain_parameter(struct draft *d)
 			one_in(d, 3) ? 0 : 1 + below(d, 100 * d->vcpus[i] + 10));
 }
 
+/* Some are refused: more in the windows than in the frame, or a length of zero. */
+static void write_table(struct draft *d)
+{
+	unsigned nr = one_in(d, 10) ? below(d, 67) : below(d, 6);
+	unsigned window = ONE_OF(d, 50000, 300000, 1000000, 5000000);
+
+	if (one_in(d, 5)) {
+		fputs("arinc-get\n", d->out);
+		return;
+	}
+	fprintf(d->out, "arinc %" PRIu64,
+		(uint64_t)nr * window + (one_in(d, 2) ? below(d, 9000000) : 0));
+	for (unsigned i = 0; i < nr; i++) {
+		unsigned k = below(d, d->nr_domains);
+
+		fprintf(d->out, " %u.%u:%u", one_in(d, 9) ? 9999 : d->id[k],
+			below(d, d->vcpus[k] + 1),
+			one_in(d, 40) ? 0 : window + (one_in(d, 30) ? 1 : 0));
+	}
+	fputc('\n', d->out);
+}
+
+static void write_periods(struct draft *d)
+{
+	unsigned period = ONE_OF(d, 9, 100, 1000, 5000, 10000, 40000);
+
+	fputs("rtds", d->out);
+	write_vcpu(d);
+	fprintf(d->out, " %u %u %u\n", period, one_in(d, 5) ? period : 1 + below(d, period + 9),
+		below(d, 2));
+}
+
+/* What only the policy has. */
+static void write_policy_command(struct draft *d)
+{
+	if (d->has_table)
+		write_table(d);
+	else if (d->has_periods)
+		write_periods(d);
+	else
+		write_domain_parameter(d);
+}
+
 static void write_command(struct draft *d)
 {
 	static const char *const words[] = {"wake",  "wake",	"wake",	 "wake", "block", "block",
@@ -241,7 +290,7 @@ static void write_command(struct draft *d)
 	} else if (choice == 14) {
 		fprintf(d->out, "ratelimit %u\n", ONE_OF(d, 0, 100, 1000, 50000, 99));
 	} else {
-		write_domain_parameter(d);
+		write_policy_command(d);
 	}
 }
 
@@ -254,6 +303,8 @@ static void write_script(struct draft *d, uint64_t seed, const char *policy)
 	d->random = seed;
 	d->policy = policy;
 	d->has_weights = strncmp(policy, "credit", 6) == 0;
+	d->has_periods = strcmp(policy, "rtds") == 0;
+	d->has_table = strcmp(policy, "arinc653") == 0;
 	d->out = open_memstream(&d->text, &d->len);
 	assert_non_null(d->out);
 	fprintf(d->out, "sched %s\n", policy);
@@ -338,12 +389,26 @@ static void random_null_scripts_break_no_law(void **state)
 	random_scripts("null");
 }
 
+static void random_rtds_scripts_break_no_law(void **state)
+{
+	(void)state;
+	random_scripts("rtds");
+}
+
+static void random_arinc653_scripts_break_no_law(void **state)
+{
+	(void)state;
+	random_scripts("arinc653");
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_credit_scripts_break_no_law),
 		cmocka_unit_test(random_credit2_scripts_break_no_law),
 		cmocka_unit_test(random_null_scripts_break_no_law),
+		cmocka_unit_test(random_rtds_scripts_break_no_law),
+		cmocka_unit_test(random_arinc653_scripts_break_no_law),
 	};
 
 	if (argc > 1)
