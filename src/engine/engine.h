@@ -25,6 +25,7 @@
 enum {
 	HV_WORK_ENQUEUED = 1u << 0,
 	HV_WORK_SCHEDULED = 1u << 1, /* the idle unit has been asked for because of it */
+	HV_WORK_LEAVING = 1u << 2,   /* the engine's own: its resource is to go off line */
 };
 
 struct hv_pcpu {
@@ -36,7 +37,7 @@ struct hv_pcpu {
 	uint16_t wait;		 /* enum hv_wait */
 	struct hv_vcpu *idle;	 /* this pCPU's idle vCPU; its unit pointer may name a guest unit */
 	const struct hv_mask *core, *socket;
-	struct hv_resource *own; /* its resource while free; not in use while merged into another */
+	struct hv_resource *own; /* its resource while free; sleeps while merged or off line */
 	hv_time turn;		 /* when it began to handle its events, g > 1 */
 };
 
@@ -48,12 +49,16 @@ struct hv_sys {
 	unsigned nr_pcpus, nw;
 	bool tracing;
 	bool closing;	    /* hv_sys_destroy() is at work: nothing is traced or checked */
+	bool suspending;    /* domains are paused for hv_suspend() */
+	bool suspended;	    /* nothing is scheduled */
 	uint32_t lock_rank; /* rank of the next lock */
 
 	struct hv_pool *pools;	   /* ascending id */
 	struct hv_domain *domains; /* ascending id */
 	struct hv_mask all;	   /* 0..nr_pcpus-1 */
 	struct hv_mask online;
+	struct hv_resource *leaving; /* removal or off-lining is unfinished; NULL = none */
+	uint32_t leaving_pcpu;	     /* the pCPU that goes off line, HV_NO_PCPU = to be free */
 
 	struct hv_sched idle_sched; /* drives free pCPUs, which share free_lock */
 	struct hv_lock free_lock;
@@ -63,7 +68,8 @@ struct hv_sys {
 	int64_t **params; /* values in force, per policy; NULL entry = policy has none */
 
 	struct hv_topology topo;
-	struct hv_mask *core_masks, *socket_masks; /* stored once, at the lowest member */
+	/* Siblings as the policies see them, by pCPU; a socket's are stored once, at the lowest member. */
+	struct hv_mask *core_masks, *socket_masks;
 };
 
 extern const struct hv_policy hv_policy_idle;
@@ -73,6 +79,9 @@ int hv_topology_init(struct hv_sys *sys, const struct hv_topology *topo);
 void hv_topology_free(struct hv_sys *sys);
 int hv_params_init(struct hv_sys *sys);
 void hv_params_free(struct hv_sys *sys);
+/* The pCPU is, or is no longer, a sibling of others. */
+void hv_topology_join(struct hv_sys *sys, unsigned pcpu);
+void hv_topology_leave(struct hv_sys *sys, unsigned pcpu);
 /* Index of a policy in the instance's table, -1 = no such name. */
 int hv_policy_index(const struct hv_sys *sys, const char *name);
 
@@ -167,8 +176,11 @@ void hv_vcpu_clear_flag(struct hv_vcpu *v, uint32_t flag);
 void hv_vcpu_wake(struct hv_vcpu *v);
 void hv_vcpu_sleep(struct hv_vcpu *v);
 void hv_vcpu_sleep_locked(struct hv_vcpu *v);
-/* Pause without the limit, for the engine's own use. */
+/* Pause without the limit, for the engine's own use; and the end of that. */
 void hv_domain_pause_all(struct hv_domain *d);
+void hv_domain_unpause_all(struct hv_domain *d);
+/* Only count: nobody sleeps yet. */
+void hv_domain_pause_count(struct hv_domain *d);
 
 /* ---- migrate.c */
 void hv_migrate_start(struct hv_unit *u); /* locked */
@@ -187,8 +199,33 @@ struct hv_resource *hv_resource_merge(struct hv_sys *sys, const struct hv_mask *
 void hv_resource_split(struct hv_resource *r);
 int hv_resource_attach(struct hv_resource *r, struct hv_pool *pool);
 void hv_resource_detach(struct hv_resource *r);
+/*
+ * The resource is to leave its pool; off: the pCPU that is to go off line, HV_NO_PCPU = none. After all
+ * checks it is not in the pool's masks any more.
+ */
+int hv_leave_begin(struct hv_resource *r, uint32_t off);
+/* Units that are there go elsewhere; -HV_EAGAIN if one still runs, else the resource is free now. */
+int hv_leave_finish(struct hv_resource *r);
+void hv_leave_cancel(struct hv_sys *sys);
 /* pCPUs that are up and share a resource with this one at this granularity. */
 void hv_gran_mask(const struct hv_sys *sys, enum hv_gran gran, unsigned pcpu, struct hv_mask *out);
+
+/* ---- pool.c */
+/* The pCPUs that would join with this one are up, free and as many as the pool's resources have. */
+bool hv_pool_can_join(const struct hv_pool *pool, unsigned pcpu, struct hv_mask *pcpus);
+
+/* ---- move.c: a domain on its way to another pool */
+struct hv_move {
+	struct hv_pool *to;
+	struct hv_unit *units; /* made already, ascending ids */
+	void *priv;	       /* domain data of the new policy */
+	uint32_t nr_off;       /* vCPUs 0..nr_off-1 sleep and are off */
+	bool asked;	       /* and vCPU nr_off sleeps */
+};
+/* The two halves of a move, for a domain that does not run; the first one allocates. */
+int hv_move_prepare(struct hv_domain *d, struct hv_pool *to);
+void hv_move_commit(struct hv_domain *d);
+void hv_move_cancel(struct hv_domain *d);
 
 /* ---- schedule.c, for rendezvous.c */
 void hv_decide(struct hv_resource *r, hv_time now);
@@ -207,6 +244,8 @@ void hv_domain_free(struct hv_domain *d);
 bool hv_domain_runs(const struct hv_domain *d);
 /* Bring the pCPUs of a resource to their idle vCPUs, whatever runs there. */
 void hv_resource_evict(struct hv_resource *r);
+/* It runs its idle unit, and nobody waits or saves. */
+bool hv_resource_is_quiet(const struct hv_resource *r);
 
 /* ---- check.c */
 #if HV_DEBUG

@@ -342,8 +342,7 @@ void hv_rendezvous_end(struct hv_resource *r)
 	r->curr->leave = 0;
 }
 
-/* It runs its idle unit, and nobody waits or saves. */
-static bool is_quiet(const struct hv_resource *r)
+bool hv_resource_is_quiet(const struct hv_resource *r)
 {
 	const struct hv_sys *sys = r->sys;
 
@@ -362,7 +361,7 @@ void hv_resource_evict(struct hv_resource *r)
 	struct hv_sys *sys = r->sys;
 
 	sys->pcpus[r->master].work |= HV_WORK_ENQUEUED;
-	while (!is_quiet(r)) {
+	while (!hv_resource_is_quiet(r)) {
 		hv_mask_for_each(c, &r->pcpus, sys->nw)
 		{
 			const struct hv_pcpu *p = &sys->pcpus[c];

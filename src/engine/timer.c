@@ -14,6 +14,7 @@ void hv_timer_init(struct hv_timer *t, struct hv_sys *sys, enum hv_timer_class c
 	memset(t, 0, sizeof(*t));
 	t->cls = (uint8_t)cls;
 	t->number = number;
+	t->pcpu = cls == HV_TIMER_SCHEDULE || cls == HV_TIMER_TICK ? number : 0;
 	t->sys = sys;
 	t->fn = fn;
 	t->data = data;

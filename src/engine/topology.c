@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shape of the machine: a copy of the host's topology, and for every pCPU the masks of its core and
- * socket, off line pCPUs included. A mask is stored once, at the lowest member.
+ * socket. pCPUs that were never up are included; one that has gone down is no sibling until it returns.
  *
- * Source: core-scheduling sections 1.2, 10.
+ * Source: core-scheduling sections 1.2, 4.5, 10.
  */
 #include "engine/engine.h"
 
@@ -26,20 +26,54 @@ static void free_numbers(struct hv_sys *sys, const uint32_t *numbers)
 	hv_free(sys, (void *)(uintptr_t)numbers, sys->nr_pcpus * sizeof(*numbers));
 }
 
-/* Every pCPU points to the mask at the lowest pCPU with the same group number. */
-static void build_masks(struct hv_sys *sys, const uint32_t *group, struct hv_mask *masks, bool core)
+/* Every pCPU points to the mask at the lowest pCPU with the same socket. */
+static void build_socket_masks(struct hv_sys *sys)
 {
 	for (unsigned c = 0; c < sys->nr_pcpus; c++) {
 		unsigned low = 0;
 
-		while (group[low] != group[c])
+		while (sys->topo.socket[low] != sys->topo.socket[c])
 			low++;
-		hv_mask_set(&masks[low], c);
-		if (core)
-			sys->pcpus[c].core = &masks[low];
-		else
-			sys->pcpus[c].socket = &masks[low];
+		hv_mask_set(&sys->socket_masks[low], c);
+		sys->pcpus[c].socket = &sys->socket_masks[low];
 	}
+}
+
+/* As the lowest one of each core sees them; then all have a copy of their own. */
+static void build_core_masks(struct hv_sys *sys)
+{
+	for (unsigned c = 0; c < sys->nr_pcpus; c++) {
+		unsigned low = 0;
+
+		while (sys->topo.core[low] != sys->topo.core[c])
+			low++;
+		hv_mask_set(&sys->core_masks[low], c);
+		sys->pcpus[c].core = &sys->core_masks[low];
+	}
+	for (unsigned c = 0; c < sys->nr_pcpus; c++) {
+		if (sys->pcpus[c].core != &sys->core_masks[c])
+			hv_mask_copy(&sys->core_masks[c], sys->pcpus[c].core, sys->nw);
+		sys->pcpus[c].core = &sys->core_masks[c];
+	}
+}
+
+void hv_topology_join(struct hv_sys *sys, unsigned pcpu)
+{
+	for (unsigned c = 0; c < sys->nr_pcpus; c++) {
+		if (sys->topo.core[c] != sys->topo.core[pcpu])
+			continue;
+		hv_mask_set(&sys->core_masks[c], pcpu);
+		hv_mask_set(&sys->core_masks[pcpu], c);
+	}
+}
+
+void hv_topology_leave(struct hv_sys *sys, unsigned pcpu)
+{
+	struct hv_mask *mask = &sys->core_masks[pcpu];
+
+	hv_mask_for_each(c, mask, sys->nw) hv_mask_clear(&sys->core_masks[c], pcpu);
+	hv_mask_zero(mask, sys->nw);
+	hv_mask_set(mask, pcpu);
 }
 
 /* On an error the caller frees what is there with hv_topology_free(). */
@@ -54,8 +88,8 @@ int hv_topology_init(struct hv_sys *sys, const struct hv_topology *topo)
 	if (!sys->topo.core || !sys->topo.socket || !sys->topo.node || !sys->core_masks ||
 	    !sys->socket_masks)
 		return -HV_ENOMEM;
-	build_masks(sys, sys->topo.core, sys->core_masks, true);
-	build_masks(sys, sys->topo.socket, sys->socket_masks, false);
+	build_core_masks(sys);
+	build_socket_masks(sys);
 	return 0;
 }
 

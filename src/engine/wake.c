@@ -33,26 +33,19 @@ static void count_changed(struct hv_vcpu *v)
 		hv_trace_vcpu(v->unit->sys, HV_TRACE_PAUSE, v);
 }
 
+/* Only the flags: runstates follow with the next wake, sleep or switch, as in Xen. */
 void hv_unit_set_flag(struct hv_unit *u, uint32_t flag)
 {
 	HV_ASSERT(u->sys, hv_lock_held(u->res->lock) && !u->idle);
-	for (unsigned k = 0; k < u->nr_vcpus; k++) {
-		struct hv_vcpu *v = hv_unit_member(u, k);
-
-		hv_vcpu_set_flag(v, flag);
-		hv_runstate_settle(v);
-	}
+	for (unsigned k = 0; k < u->nr_vcpus; k++)
+		hv_vcpu_set_flag(hv_unit_member(u, k), flag);
 }
 
 void hv_unit_clear_flag(struct hv_unit *u, uint32_t flag)
 {
 	HV_ASSERT(u->sys, hv_lock_held(u->res->lock) && !u->idle);
-	for (unsigned k = 0; k < u->nr_vcpus; k++) {
-		struct hv_vcpu *v = hv_unit_member(u, k);
-
-		hv_vcpu_clear_flag(v, flag);
-		hv_runstate_settle(v);
-	}
+	for (unsigned k = 0; k < u->nr_vcpus; k++)
+		hv_vcpu_clear_flag(hv_unit_member(u, k), flag);
 }
 
 bool hv_unit_runnable(const struct hv_unit *u)
@@ -66,20 +59,26 @@ bool hv_unit_runnable(const struct hv_unit *u)
 	return false;
 }
 
+static inline void wake_locked(struct hv_vcpu *v)
+{
+	struct hv_unit *u = v->unit;
+	struct hv_sched *s = u->res->sched;
+
+	hv_runstate_settle(v);
+	if (!hv_vcpu_runnable(v))
+		return;
+	if (s->policy->wake)
+		s->policy->wake(s, u);
+	if (u->is_running && !v->is_running)
+		hv_force_request(v);
+}
+
 void hv_vcpu_wake(struct hv_vcpu *v)
 {
 	struct hv_unit *u = v->unit;
 	struct hv_lock *l = hv_unit_lock(u);
 
-	hv_runstate_settle(v);
-	if (hv_vcpu_runnable(v)) {
-		struct hv_sched *s = u->res->sched;
-
-		if (s->policy->wake)
-			s->policy->wake(s, u);
-		if (u->is_running && !v->is_running)
-			hv_force_request(v);
-	}
+	wake_locked(v);
 	hv_lock_release(u->sys, l);
 }
 
@@ -100,6 +99,27 @@ void hv_vcpu_sleep_locked(struct hv_vcpu *v)
 			v->sleeps_late = v->is_running;
 	} else if (s->policy->sleep) {
 		s->policy->sleep(s, u);
+	}
+}
+
+void hv_unit_stop(struct hv_unit *u, uint32_t flag)
+{
+	for (unsigned k = 0; k < u->nr_vcpus; k++) {
+		struct hv_vcpu *v = hv_unit_member(u, k);
+
+		hv_vcpu_set_flag(v, flag);
+		hv_vcpu_sleep_locked(v);
+	}
+}
+
+void hv_unit_go(struct hv_unit *u, uint32_t flag)
+{
+	HV_ASSERT(u->sys, hv_lock_held(u->res->lock) && !u->idle);
+	for (unsigned k = 0; k < u->nr_vcpus; k++) {
+		struct hv_vcpu *v = hv_unit_member(u, k);
+
+		hv_vcpu_clear_flag(v, flag);
+		wake_locked(v);
 	}
 }
 
@@ -215,12 +235,30 @@ int hv_unpause(struct hv_vcpu *v)
 	return 0;
 }
 
+void hv_domain_pause_count(struct hv_domain *d)
+{
+	d->pause_count++;
+	for (unsigned i = 0; i < d->nr_vcpus; i++)
+		count_changed(d->vcpus[i]);
+}
+
 void hv_domain_pause_all(struct hv_domain *d)
 {
 	d->pause_count++;
 	for (unsigned i = 0; i < d->nr_vcpus; i++) {
 		count_changed(d->vcpus[i]);
 		hv_vcpu_sleep(d->vcpus[i]);
+	}
+}
+
+void hv_domain_unpause_all(struct hv_domain *d)
+{
+	HV_ASSERT(d->sys, d->pause_count > 0);
+	d->pause_count--;
+	for (unsigned i = 0; i < d->nr_vcpus; i++) {
+		count_changed(d->vcpus[i]);
+		if (d->pause_count == 0)
+			hv_vcpu_wake(d->vcpus[i]);
 	}
 }
 
@@ -233,16 +271,17 @@ int hv_domain_pause(struct hv_domain *d)
 	return 0;
 }
 
+/* What the engine itself holds is not for the host to give up. */
+static uint32_t held(const struct hv_domain *d)
+{
+	return (d->move != NULL) + (uint32_t)d->suspended;
+}
+
 int hv_domain_unpause(struct hv_domain *d)
 {
-	if (d->pause_count == 0)
+	if (d->pause_count == held(d))
 		return -HV_EINVAL;
-	d->pause_count--;
-	for (unsigned i = 0; i < d->nr_vcpus; i++) {
-		count_changed(d->vcpus[i]);
-		if (d->pause_count == 0)
-			hv_vcpu_wake(d->vcpus[i]);
-	}
+	hv_domain_unpause_all(d);
 	HV_CHECKED(d->sys);
 	return 0;
 }

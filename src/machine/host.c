@@ -400,6 +400,10 @@ static void host_trace(void *ctx, const struct hv_trace *ev)
 		observe_trace(m->observe, ev);
 	if (ev->kind == HV_TRACE_RUNSTATE && !ev->vcpu->idle && ev->vcpu->host)
 		mc_watch_runstate(ev->vcpu->host, (enum hv_runstate_kind)ev->b);
+	/* The runstate of one that a policy parks, or lets go, follows later. */
+	if (ev->kind == HV_TRACE_PAUSE && ev->vcpu->host &&
+	    (ev->vcpu->runstate.state == HV_RUNNABLE || ev->vcpu->runstate.state == HV_OFFLINE))
+		mc_watch_runstate(ev->vcpu->host, ev->a || ev->b ? HV_OFFLINE : HV_RUNNABLE);
 	if (m->trace)
 		m->trace(m->trace_ctx, ev);
 }

@@ -125,7 +125,7 @@ static void pay(const struct accounts *a, struct c1_unit *u, uint32_t share, uin
 	} else {
 		c1_set_pri(a->p, u, C1_UNDER);
 		if (u->flags & C1_PARKED)
-			c1_unpark(a->s, u);
+			c1_unpark(u);
 		if (credit > slice) {
 			c1_deactivate(a->p, u);
 			credit /= 2;

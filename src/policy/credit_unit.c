@@ -43,7 +43,7 @@ void c1_remove_unit(struct hv_sched *s, struct hv_unit *unit)
 	if (u->flags & C1_PARKED) {
 		u->flags &= ~(unsigned)C1_PARKED;
 		lock = hv_unit_lock(unit);
-		c1_unpark(s, u);
+		c1_unpark(u);
 		hv_lock_release(s->sys, lock);
 	}
 	hv_lock_acquire(s->sys, &p->lock);
@@ -94,15 +94,12 @@ void c1_park(struct hv_sched *s, struct c1_unit *u)
 {
 	HV_ASSERT(s->sys, !(u->flags & C1_PARKED));
 	u->flags |= C1_PARKED;
-	hv_unit_set_flag(u->unit, HV_PF_PARKED);
-	c1_sleep(s, u->unit);
+	hv_unit_stop(u->unit, HV_PF_PARKED);
 }
 
 /* C1_PARKED goes last: it keeps the wake from boosting. */
-void c1_unpark(struct hv_sched *s, struct c1_unit *u)
+void c1_unpark(struct c1_unit *u)
 {
-	hv_unit_clear_flag(u->unit, HV_PF_PARKED);
-	if (hv_unit_runnable(u->unit))
-		c1_wake(s, u->unit);
+	hv_unit_go(u->unit, HV_PF_PARKED);
 	u->flags &= ~(unsigned)C1_PARKED;
 }

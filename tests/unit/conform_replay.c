@@ -307,7 +307,6 @@ static const struct {
 	{"topology 1 1 1\nrun-until 1\nsched bvt\n", 3, "no policy 'bvt'"},
 	{NULL_2 "run-until 1\nparam credit2_runq core\n", 4, "no boot parameter is named"},
 	{NULL_2 "run-until 1\nparam sched_ratelimit_us soon\n", 4, "'soon' is not a value of"},
-	{NULL_2 "run-until 1\nparam sched-gran core\n", 4, "expected sched-gran cpu, found 'core'"},
 };
 
 static void what_the_build_does_not_have_is_refused_with_its_line(void **state)

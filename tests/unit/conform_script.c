@@ -161,6 +161,7 @@ static const struct {
 	unsigned line;
 	const char *says; /* part of the message */
 } wrong[] = {
+	{"param sched-gran node\n", 1, "expected cpu, core or socket, found 'node'"},
 	{"", 0, "sched NAME"},
 	{"sched null\n", 1, "topology S C T"},
 	{"sched null\ntopology 1 1 1\nat 5 wak", 3, "found 'wak'"},
