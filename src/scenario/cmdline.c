@@ -163,10 +163,10 @@ static bool read_resist(const struct word *w, struct sc_xen *xen)
 	return read_uint(w, 0, INT_MAX / 1000, &xen->migrate_resist_us);
 }
 
-/* Below 4 it becomes 4; beyond 32 the load of one unit would not leave room for a runqueue's. */
+/* Below 4 it becomes 4; beyond 40 the load of one unit leaves too little room for a runqueue's. */
 static bool read_precision(const struct word *w, struct sc_xen *xen)
 {
-	if (!read_uint(w, 0, 32, &xen->load_precision_shift))
+	if (!read_uint(w, 0, 40, &xen->load_precision_shift))
 		return false;
 	if (xen->load_precision_shift < 4) {
 		sc_warning(w->p, &w->mark, "%s: %s is too small, 4 is used, as Xen does", w->name,
@@ -176,10 +176,10 @@ static bool read_precision(const struct word *w, struct sc_xen *xen)
 	return true;
 }
 
-/* 10 or less becomes 30; beyond 62 the window would not fit 64 bits. */
+/* 10 or less becomes 30; beyond 50 (13 days) sums over the window leave 64 bits. */
 static bool read_window(const struct word *w, struct sc_xen *xen)
 {
-	if (!read_uint(w, 0, 62, &xen->load_window_shift))
+	if (!read_uint(w, 0, 50, &xen->load_window_shift))
 		return false;
 	if (xen->load_window_shift <= 10) {
 		sc_warning(w->p, &w->mark, "%s: %s is too small, 30 is used, as Xen does", w->name,
