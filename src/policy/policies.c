@@ -10,5 +10,6 @@ const struct hv_policy *const hv_policies[] = {
 	&hv_policy_rtds,
 	&hv_policy_arinc653,
 	&hv_policy_null,
+	&hv_policy_round_robin,
 	NULL,
 };

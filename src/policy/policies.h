@@ -12,5 +12,6 @@ extern const struct hv_policy hv_policy_credit2;
 extern const struct hv_policy hv_policy_credit;
 extern const struct hv_policy hv_policy_rtds;
 extern const struct hv_policy hv_policy_arinc653;
+extern const struct hv_policy hv_policy_round_robin; /* an example, not a policy of Xen */
 
 #endif /* POLICY_POLICIES_H */
