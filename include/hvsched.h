@@ -313,7 +313,8 @@ int hv_domain_identify(struct hv_domain *d, const uint8_t handle[16], bool contr
 /*
  * Create the next vCPU (ids ascend), down at first. hard and soft may be NULL (all): affinity is
  * final before the policy places the unit (core-scheduling 3.1). host is the host's own pointer.
- * -HV_ENOSPC (max_vcpus reached), -HV_EINVAL (hard affinity misses the pool), -HV_ENOMEM.
+ * -HV_ENOSPC (max_vcpus reached), -HV_EINVAL (hard affinity misses the pool), -HV_EBUSY (on its way to
+ * another pool), -HV_ENOMEM.
  */
 int hv_vcpu_create(struct hv_domain *d, void *host, const struct hv_mask *hard,
 		   const struct hv_mask *soft, struct hv_vcpu **out);
@@ -340,7 +341,7 @@ int hv_affinity_set(struct hv_vcpu *v, const struct hv_mask *hard, const struct 
 
 /* Snapshot; the open interval up to now is added to the current state. */
 void hv_runstate_get(const struct hv_vcpu *v, struct hv_runstate *out);
-/* ns for which the pCPU's idle vCPU has run. */
+/* ns for which the pCPU's idle vCPU has run; that of a pCPU that went off line runs on. */
 int64_t hv_pcpu_idle_time(struct hv_sys *sys, unsigned pcpu);
 
 /* ---- parameters of domains, units and instances, changed at run time */

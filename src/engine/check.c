@@ -46,6 +46,9 @@ static bool state_agrees(const struct hv_vcpu *v)
 	bool only_policy = !(v->pause_flags & ~(HV_PF_PARKED | HV_PF_MIGRATING)) &&
 			   !v->pause_count && !v->domain->pause_count;
 
+	/* vCPUs of a domain that moves are sent to sleep one after the other. */
+	if (v->domain->move && v->id >= v->domain->move->nr_off && state == HV_RUNNABLE)
+		return true;
 	return state == rest || (only_policy && (state == HV_RUNNABLE || state == HV_OFFLINE));
 }
 
@@ -206,9 +209,14 @@ static int check_resource(const struct hv_sys *sys, const struct hv_resource *r,
 	}
 	LAW(r->sched == pool->sched && r->g == pool->g, "a resource has its pool's policy and g",
 	    NULL, r->master);
-	LAW(hv_mask_test(&pool->res_valid, r->master) &&
-		    hv_mask_subset(&r->pcpus, &pool->cpu_valid, sys->nw),
-	    "a pool's masks hold its resources", NULL, r->master);
+	if (r == sys->leaving)
+		LAW(!hv_mask_test(&pool->res_valid, r->master) &&
+			    !hv_mask_intersects(&r->pcpus, &pool->cpu_valid, sys->nw),
+		    "a resource that is leaving is not in its pool's masks", NULL, r->master);
+	else
+		LAW(hv_mask_test(&pool->res_valid, r->master) &&
+			    hv_mask_subset(&r->pcpus, &pool->cpu_valid, sys->nw),
+		    "a pool's masks hold its resources", NULL, r->master);
 	return 0;
 }
 

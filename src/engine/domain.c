@@ -136,6 +136,8 @@ int hv_vcpu_create(struct hv_domain *d, void *host, const struct hv_mask *hard,
 
 	if (id >= d->max_vcpus)
 		return -HV_ENOSPC;
+	if (d->move)
+		return -HV_EBUSY;
 	if (hard && !hv_mask_intersects(hard, &d->pool->res_valid, sys->nw))
 		return -HV_EINVAL;
 	v = hv_alloc(sys, sizeof(*v));
@@ -224,7 +226,7 @@ void hv_domain_free(struct hv_domain *d)
 	struct hv_pool *pool = d->pool;
 	struct hv_domain **at = &sys->domains;
 
-	HV_ASSERT(sys, !hv_domain_runs(d));
+	HV_ASSERT(sys, !hv_domain_runs(d) && !d->move);
 	while (d->nr_vcpus > 0)
 		free_last_vcpu(d);
 	if (pool->sched->policy->free_domain)
@@ -244,6 +246,8 @@ int hv_domain_destroy(struct hv_domain *d)
 
 	if (hv_domain_runs(d))
 		return -HV_EBUSY;
+	if (d->move)
+		hv_move_cancel(d);
 	/* What is queued or waiting leaves the queues: remove_unit wants sleepers. */
 	hv_domain_pause_all(d);
 	hv_domain_free(d);

@@ -3,7 +3,7 @@
  * Cpupools: disjoint sets of resources, each set with one policy instance. The list of pools is in
  * ascending order of ids.
  *
- * Source: core-scheduling sections 4.2, 4.3.
+ * Source: core-scheduling sections 4.2, 4.3, 4.4.
  */
 #include "engine/engine.h"
 
@@ -14,6 +14,15 @@ struct hv_pool *hv_pool_find(struct hv_sys *sys, int id)
 	while (p && p->id < id)
 		p = p->link;
 	return p && p->id == id ? p : NULL;
+}
+
+struct hv_pool *hv_pool_next(struct hv_sys *sys, int from)
+{
+	struct hv_pool *p = sys->pools;
+
+	while (p && p->id < from)
+		p = p->link;
+	return p;
 }
 
 struct hv_sched *hv_pool_sched(struct hv_pool *pool)
@@ -110,12 +119,36 @@ int hv_pool_create(struct hv_sys *sys, int id, const char *policy, enum hv_gran 
 	return 0;
 }
 
+/* A resource that is leaving, and a domain that is coming, count. */
+static bool has_pcpus(const struct hv_pool *pool)
+{
+	const struct hv_sys *sys = pool->sys;
+
+	return !hv_mask_empty(&pool->cpu_valid, sys->nw) || pool->nr_coming ||
+	       (sys->leaving && sys->leaving->pool == pool);
+}
+
+int hv_pool_set_gran(struct hv_pool *pool, enum hv_gran gran)
+{
+	unsigned g = hv_gran_size(pool->sys, gran);
+
+	if (has_pcpus(pool))
+		return -HV_EBUSY;
+	if (!g)
+		return -HV_EINVAL;
+	HV_ASSERT(pool->sys, !pool->nr_domains);
+	pool->gran = gran;
+	pool->g = g;
+	HV_CHECKED(pool->sys);
+	return 0;
+}
+
 int hv_pool_destroy(struct hv_pool *pool)
 {
 	struct hv_sys *sys = pool->sys;
 	struct hv_pool **at = &sys->pools;
 
-	if (pool->nr_domains || !hv_mask_empty(&pool->cpu_valid, sys->nw))
+	if (pool->nr_domains || has_pcpus(pool))
 		return -HV_EBUSY;
 	while (*at != pool)
 		at = &(*at)->link;
@@ -127,8 +160,7 @@ int hv_pool_destroy(struct hv_pool *pool)
 	return 0;
 }
 
-/* The pCPUs that would join with this one are up, free and as many as the pool's resources have. */
-static bool can_join(const struct hv_pool *pool, unsigned pcpu, struct hv_mask *pcpus)
+bool hv_pool_can_join(const struct hv_pool *pool, unsigned pcpu, struct hv_mask *pcpus)
 {
 	const struct hv_sys *sys = pool->sys;
 
@@ -152,10 +184,19 @@ int hv_pool_add_pcpu(struct hv_pool *pool, unsigned pcpu)
 
 	if (pcpu >= sys->nr_pcpus)
 		return -HV_EINVAL;
+	if (sys->suspended)
+		return -HV_EBUSY;
 	r = sys->pcpus[pcpu].res;
+	if (r && sys->leaving == r) {
+		if (r->pool != pool || sys->leaving_pcpu != HV_NO_PCPU)
+			return -HV_EADDRNOTAVAIL;
+		hv_leave_cancel(sys);
+		HV_CHECKED(sys);
+		return 0;
+	}
 	if (r && r->pool == pool)
 		return 0; /* its resource has joined already */
-	if (!r || !can_join(pool, pcpu, &pcpus))
+	if (!r || !hv_pool_can_join(pool, pcpu, &pcpus))
 		return -HV_ENODEV;
 	if (pool->g > 1)
 		r = hv_resource_merge(sys, &pcpus);
@@ -168,6 +209,48 @@ int hv_pool_add_pcpu(struct hv_pool *pool, unsigned pcpu)
 	sys->host.poke(sys->ctx, r->master, HV_EVENT_SCHEDULE);
 	HV_CHECKED(sys);
 	return 0;
+}
+
+int hv_pool_remove_begin(struct hv_pool *pool, unsigned pcpu)
+{
+	struct hv_sys *sys = pool->sys;
+	const struct hv_resource *boot = sys->pcpus[0].res;
+	struct hv_resource *r;
+
+	if (pcpu >= sys->nr_pcpus || !sys->pcpus[pcpu].res)
+		return -HV_EINVAL;
+	r = sys->pcpus[pcpu].res;
+	/* Every thread of pCPU 0's resource is refused as pCPU 0 itself is. */
+	if (pool->id == 0 && (pcpu == 0 || r == boot))
+		return -HV_EINVAL;
+	if (sys->suspended)
+		return -HV_EBUSY;
+	if (r->pool != pool)
+		return -HV_EADDRNOTAVAIL;
+	return hv_leave_begin(r, HV_NO_PCPU);
+}
+
+int hv_pool_remove_pcpu(struct hv_pool *pool, unsigned pcpu)
+{
+	struct hv_sys *sys = pool->sys;
+	int rc = hv_pool_remove_begin(pool, pcpu);
+
+	if (!rc)
+		rc = hv_leave_finish(sys->pcpus[pcpu].res);
+	HV_CHECKED(sys);
+	return rc;
+}
+
+void hv_free_pcpus(const struct hv_sys *sys, struct hv_mask *out)
+{
+	hv_mask_zero(out, sys->nw);
+	hv_mask_for_each(c, &sys->online, sys->nw)
+	{
+		const struct hv_resource *r = sys->pcpus[c].res;
+
+		if (!r->pool || (r == sys->leaving && sys->leaving_pcpu == HV_NO_PCPU))
+			hv_mask_set(out, c);
+	}
 }
 
 int hv_sched_params_get(struct hv_pool *pool, struct hv_sched_params *p)

@@ -262,6 +262,8 @@ struct hv_next hv_rendezvous_event(struct hv_sys *sys, unsigned pcpu, unsigned e
 
 	/* The host must report the last switch as saved before it asks for the next. */
 	HV_ASSERT(sys, !p->from || p->wait == HV_WAIT_LOAD);
+	if (sys->suspended)
+		return answer(p, HV_KEEP);
 	if (p->wait != HV_WAIT_NONE && events)
 		sys->host.poke(sys->ctx, pcpu, events);
 	switch (p->wait) {

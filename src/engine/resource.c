@@ -5,6 +5,10 @@
  * pCPUs are merged first: the lowest one's resource takes the others in, and theirs sleep until
  * the split, so that neither step needs memory.
  *
+ * Leaving has two halves. From the first on the resource is not in its pool's masks, so that nothing
+ * new is placed there; but it still belongs to the pool and its policy. The second sends away the units that
+ * are assigned to it; one that runs goes when it is switched out, and another attempt is needed then.
+ *
  * Laws: a free pCPU's resource has g = 1, no pool, the idle policy and the lock that all free
  * pCPUs share. The lock pointer is the last thing that attach or detach changes, and the old lock
  * object is what is released.
@@ -87,7 +91,7 @@ struct hv_resource *hv_resource_create(struct hv_sys *sys, unsigned pcpu)
 	return r;
 }
 
-/* Only a free resource that runs its idle unit. */
+/* Only a free resource that runs its idle unit, or one that sleeps. */
 void hv_resource_destroy(struct hv_resource *r)
 {
 	struct hv_sys *sys = r->sys;
@@ -255,29 +259,87 @@ void hv_resource_detach(struct hv_resource *r)
 		hv_resource_split(r);
 }
 
-int hv_pcpu_up(struct hv_sys *sys, unsigned pcpu)
-{
-	struct hv_pcpu *p;
-	struct hv_resource *r;
+/* ---- leaving */
 
-	if (pcpu >= sys->nr_pcpus)
-		return -HV_EINVAL;
-	p = &sys->pcpus[pcpu];
-	if (p->res)
-		return -HV_EEXIST;
-	r = hv_resource_create(sys, pcpu);
-	if (!r)
-		return -HV_ENOMEM;
-	p->res = r;
-	p->own = r;
-	p->rank = 0;
-	p->work = 0;
-	p->wait = HV_WAIT_NONE;
-	p->idle = r->idle->vcpu;
-	p->loaded = p->idle;
-	hv_mask_set(&sys->online, pcpu);
-	HV_CHECKED(sys);
+static bool is_last(const struct hv_resource *r)
+{
+	return hv_mask_subset(&r->pool->cpu_valid, &r->pcpus, r->sys->nw);
+}
+
+int hv_leave_begin(struct hv_resource *r, uint32_t off)
+{
+	struct hv_sys *sys = r->sys;
+	struct hv_pool *pool = r->pool;
+
+	HV_ASSERT(sys, pool);
+	if (sys->leaving)
+		return sys->leaving == r && sys->leaving_pcpu == off ? 0 : -HV_EADDRNOTAVAIL;
+	if (is_last(r) && (pool->nr_domains || pool->nr_coming))
+		return -HV_EBUSY;
+	hv_mask_andnot(&pool->cpu_valid, &pool->cpu_valid, &r->pcpus, sys->nw);
+	hv_mask_clear(&pool->res_valid, r->master);
+	sys->leaving = r;
+	sys->leaving_pcpu = off;
 	return 0;
+}
+
+/* A unit that can run nowhere else in its pool may run everywhere. Locked. */
+static void break_affinity(struct hv_resource *r, struct hv_unit *u)
+{
+	struct hv_sys *sys = r->sys;
+	struct hv_sched *s = r->sched;
+
+	if (hv_mask_intersects(&u->hard, &r->pool->res_valid, sys->nw) ||
+	    !hv_mask_test(&u->hard, r->master))
+		return;
+	if (s->policy->adjust_affinity)
+		s->policy->adjust_affinity(s, u, &sys->all, NULL);
+	hv_unit_store_affinity(u, &sys->all, NULL);
+}
+
+/* False: it still runs there. */
+static bool send_away(struct hv_resource *r, struct hv_unit *u)
+{
+	struct hv_lock *l = hv_unit_lock(u);
+	bool here = u->res == r;
+
+	break_affinity(r, u);
+	if (here)
+		hv_migrate_start(u);
+	hv_lock_release(r->sys, l);
+	if (here)
+		hv_migrate_finish(u);
+	return u->res != r;
+}
+
+int hv_leave_finish(struct hv_resource *r)
+{
+	struct hv_sys *sys = r->sys;
+	bool empty = true;
+
+	HV_ASSERT(sys, sys->leaving == r);
+	for (struct hv_domain *d = sys->domains; d; d = d->link) {
+		for (struct hv_unit *u = d->pool == r->pool ? d->units : NULL; u; u = u->link)
+			empty &= send_away(r, u);
+	}
+	if (!empty)
+		return -HV_EAGAIN;
+	hv_resource_detach(r);
+	sys->leaving = NULL;
+	return 0;
+}
+
+void hv_leave_cancel(struct hv_sys *sys)
+{
+	struct hv_resource *r = sys->leaving;
+
+	HV_ASSERT(sys, r && r->pool);
+	hv_mask_or(&r->pool->cpu_valid, &r->pool->cpu_valid, &r->pcpus, sys->nw);
+	hv_mask_set(&r->pool->res_valid, r->master);
+	hv_mask_for_each(c, &r->pcpus, sys->nw)
+		sys->pcpus[c].work &= (uint16_t)~HV_WORK_LEAVING;
+	sys->leaving = NULL;
+	sys->host.poke(sys->ctx, r->master, HV_EVENT_SCHEDULE);
 }
 
 struct hv_resource *hv_resource_of(const struct hv_sys *sys, unsigned pcpu)

@@ -44,7 +44,7 @@ int64_t hv_pcpu_idle_time(struct hv_sys *sys, unsigned pcpu)
 {
 	struct hv_runstate rs;
 
-	if (pcpu >= sys->nr_pcpus || !sys->pcpus[pcpu].res)
+	if (pcpu >= sys->nr_pcpus || !sys->pcpus[pcpu].idle)
 		return 0;
 	hv_runstate_get(sys->pcpus[pcpu].idle, &rs);
 	return rs.time[HV_RUNNING];

@@ -38,7 +38,7 @@ bool hv_unit_runnable_state(struct hv_unit *u)
 /* Idle-context work is wanted on this pCPU. */
 static inline bool pcpu_wants_work(struct hv_pcpu *p)
 {
-	if (p->work & HV_WORK_ENQUEUED)
+	if (p->work & (HV_WORK_ENQUEUED | HV_WORK_LEAVING))
 		p->work |= HV_WORK_SCHEDULED;
 	else
 		p->work = 0;
@@ -74,7 +74,7 @@ bool hv_work_ready(const struct hv_sys *sys, unsigned pcpu)
 {
 	const struct hv_pcpu *p = &sys->pcpus[pcpu];
 
-	return p->work == (HV_WORK_ENQUEUED | HV_WORK_SCHEDULED) && p->loaded == p->idle &&
+	return p->work & HV_WORK_ENQUEUED && p->work & HV_WORK_SCHEDULED && p->loaded == p->idle &&
 	       p->idle->unit->idle;
 }
 
@@ -158,9 +158,10 @@ static inline __attribute__((always_inline)) void decide(struct hv_resource *r, 
 
 	HV_ASSERT(sys, hv_lock_held(r->lock));
 	forget_states(prev, g);
-	prev->next = NULL;
+	HV_ASSERT(sys, !prev->next);
 	r->sched->policy->do_schedule(r->sched, r, prev, now, work);
 	next = prev->next;
+	prev->next = NULL; /* `next` may be freed before `prev` is switched in again */
 	HV_ASSERT(sys, next && next->res == r);
 	HV_ASSERT(sys, next == prev || !next->is_running);
 	HV_ASSERT(sys, !work || next->idle);
@@ -205,7 +206,7 @@ struct hv_next hv_event(struct hv_sys *sys, unsigned pcpu, unsigned events)
 	HV_ASSERT(sys, pcpu < sys->nr_pcpus && r);
 	if (__builtin_expect(r->g > 1, 0))
 		return hv_rendezvous_event(sys, pcpu, events);
-	if (!(events & HV_EVENT_SCHEDULE))
+	if (!(events & HV_EVENT_SCHEDULE) || sys->suspended)
 		return out;
 	/* The host must report the last switch as saved before it asks for the next. */
 	HV_ASSERT(sys, !p->from && !r->prev);

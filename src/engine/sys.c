@@ -119,8 +119,14 @@ void hv_sys_destroy(struct hv_sys *sys)
 {
 	sys->tracing = false;
 	sys->closing = true;
-	for (struct hv_domain *d = sys->domains; d; d = d->link)
+	sys->suspended = false;
+	if (sys->leaving)
+		hv_leave_cancel(sys);
+	for (struct hv_domain *d = sys->domains; d; d = d->link) {
+		if (d->move)
+			hv_move_cancel(d);
 		hv_domain_pause_all(d);
+	}
 	hv_mask_for_each(c, &sys->online, sys->nw)
 	{
 		if (sys->pcpus[c].res->master == c)
@@ -135,9 +141,9 @@ void hv_sys_destroy(struct hv_sys *sys)
 			hv_resource_detach(sys->pcpus[c].res);
 		hv_pool_destroy(pool);
 	}
-	hv_mask_for_each(c, &sys->online, sys->nw)
-	{
-		hv_resource_destroy(sys->pcpus[c].own);
+	for (unsigned c = 0; c < sys->nr_pcpus; c++) {
+		if (sys->pcpus[c].own)
+			hv_resource_destroy(sys->pcpus[c].own);
 		sys->pcpus[c].res = NULL;
 	}
 	free_sys(sys);
