@@ -12,7 +12,9 @@
 
 static hv_time host_now(void *ctx)
 {
-	return ((struct world *)ctx)->now;
+	const struct world *w = ctx;
+
+	return w->stale ? w->sample : w->now;
 }
 
 static unsigned host_this_pcpu(void *ctx)

@@ -47,7 +47,8 @@ struct world_pcpu {
 	struct world_vcpu *loaded; /* NULL: idle */
 	hv_time idle_since, idle;  /* idle: total up to the last switch from idle */
 	struct world_request request[NR_REQUESTS];
-	bool waits; /* in a turn, for siblings: its requests are not in the queue */
+	bool waits;   /* in a turn, for siblings: its requests are not in the queue */
+	hv_time turn; /* when that turn began */
 };
 
 /* Memory that the engine has, so that a broken engine can be dropped. */
@@ -71,6 +72,8 @@ struct world {
 	uint32_t *topology; /* core, socket, node numbers: three arrays of nr_pcpus */
 
 	hv_time now;
+	bool stale;	       /* the engine reads the clock as it was at... */
+	hv_time sample;	       /* ...the beginning of a turn */
 	unsigned cpu;	       /* pCPU that executes the present operation */
 	unsigned line;	       /* script line being executed, 0 = none */
 	unsigned next_line;    /* index of the next script line */

@@ -181,6 +181,7 @@ static void make_turn(struct world *w, unsigned p)
 
 	drop_request(w, p, kind);
 	world_begin_operation(w, p);
+	w->pcpu[p].turn = w->now;
 	go_on(w, p,
 	      hv_event(w->sys, p, kind == REQUEST_SLAVE ? HV_EVENT_SLAVE : HV_EVENT_SCHEDULE));
 }
@@ -192,7 +193,11 @@ static bool look(struct world *w, unsigned p)
 	struct hv_next next;
 
 	w->cpu = p;
+	/* As in Xen: a vCPU that is switched alone now is so as of the beginning of the turn. */
+	w->stale = before == HV_WAIT_ENTER;
+	w->sample = w->pcpu[p].turn;
 	next = hv_event(w->sys, p, 0);
+	w->stale = false;
 	if (next.kind == HV_AGAIN && hv_pcpu_wait(w->sys, p) == before)
 		return false;
 	world_begin_operation(w, p);

@@ -38,7 +38,6 @@ struct hv_pcpu {
 	struct hv_vcpu *idle;	 /* this pCPU's idle vCPU; its unit pointer may name a guest unit */
 	const struct hv_mask *core, *socket;
 	struct hv_resource *own; /* its resource while free; sleeps while merged or off line */
-	hv_time turn;		 /* when it began to handle its events, g > 1 */
 };
 
 struct hv_sys {

@@ -57,15 +57,17 @@ static void release_sleepers(struct hv_unit *u)
  * Do what was asked for: load the member, or its pCPU's idle vCPU in its place. False when there is
  * nothing to do, or when it is the last one that runs: then the whole unit is to be rescheduled.
  */
-static bool force(struct hv_pcpu *p, struct hv_vcpu *v, hv_time now)
+static bool force(struct hv_pcpu *p, struct hv_vcpu *v)
 {
 	struct hv_unit *u = v->unit;
 	struct hv_vcpu *old = p->loaded, *new = v;
 	bool runnable = hv_vcpu_runnable(v);
+	hv_time now;
 
 	v->force_switch = false;
 	if (runnable == v->is_running)
 		return false;
+	now = hv_clock(u->sys);
 	if (runnable) {
 		HV_ASSERT(u->sys, old == p->idle);
 		hv_runstate_change(old, HV_RUNNABLE, now);
@@ -134,7 +136,7 @@ static void decide(struct hv_pcpu *p)
 	struct hv_resource *r = p->res;
 	struct hv_sys *sys = r->sys;
 
-	hv_decide(r, p->turn);
+	hv_decide(r, hv_clock(sys));
 	r->curr->leave = r->g + 1;
 	hv_mask_for_each(c, &r->pcpus, sys->nw)
 	{
@@ -154,7 +156,7 @@ static bool go_early(struct hv_pcpu *p, unsigned pcpu, struct hv_next *next)
 	struct hv_vcpu *v = own_member(p);
 
 	HV_ASSERT(u->sys, u->enter > 0);
-	if (v && v->force_switch && force(p, v, p->turn)) {
+	if (v && v->force_switch && force(p, v)) {
 		*next = (struct hv_next){HV_SWITCH, true, p->from, p->loaded};
 	} else if (u->idle && p->work & HV_WORK_ENQUEUED) {
 		p->work |= HV_WORK_SCHEDULED;
@@ -195,7 +197,7 @@ static bool slave_turn(struct hv_pcpu *p, unsigned pcpu, struct hv_next *next, b
 	struct hv_vcpu *v = own_member(p);
 
 	*again = v && v->force_switch;
-	if (*again && force(p, v, p->turn)) {
+	if (*again && force(p, v)) {
 		*next = (struct hv_next){HV_SWITCH, true, p->from, p->loaded};
 		return true;
 	}
@@ -237,7 +239,6 @@ static struct hv_next turn(struct hv_pcpu *p, unsigned pcpu, unsigned events)
 	struct hv_next next;
 	bool again = false;
 
-	p->turn = hv_clock(sys);
 	if (events & HV_EVENT_SLAVE) {
 		if (slave_turn(p, pcpu, &next, &again)) {
 			if (events & HV_EVENT_SCHEDULE)
