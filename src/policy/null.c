@@ -264,8 +264,8 @@ static void null_remove_unit(struct hv_sched *s, struct hv_unit *u)
 {
 	struct hv_lock *l = hv_unit_lock(u);
 
-	if (is_online(u))
-		withdraw(s, u);
+	/* Of a unit that is being destroyed the first vCPU is left, which may have been down. */
+	withdraw(s, u);
 	hv_lock_release(s->sys, l);
 }
 

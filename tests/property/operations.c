@@ -4,6 +4,9 @@
  * affinities, weights, caps, idle work, failing allocations, timers, passes and saves in any order,
  * on random machines with one or two pools. hv_check() walks the whole state after each of them.
  *
+ * Granularity is cpu, core or socket; with the latter two a look at every core says that never two
+ * domains were in guest mode on it, whatever order its pCPUs saved and looked in (I3, I7).
+ *
  * Then a quiet phase: everything is released, and every runnable unit must run (under null: every
  * unit that has a pCPU, and no unit may wait for a pCPU that is free and allowed). Over the whole
  * run the time of every pCPU is accounted for: idle time and running times sum to it exactly.
@@ -34,7 +37,11 @@ struct trial {
 	unsigned domain_pauses[MAX_DOMAINS];
 	int next_id;
 	int64_t gone_ran; /* running time of vCPUs that are no more */
+	enum hv_gran gran;
 };
+
+/* How much of what is special to resources of several pCPUs was met. */
+static uint64_t nr_waits, nr_forced, nr_shared;
 
 /* Arguments: one given run, or runs of both policies. */
 static const char *only_policy;
@@ -61,13 +68,32 @@ static void failed(struct trial *t, const char *what)
 	fail_msg("step %u: %s", t->step, what);
 }
 
+/* In guest mode on one resource: members of its current unit only, each on its own pCPU. */
+static void check_isolation(struct trial *t)
+{
+	for (unsigned c = 0; c < t->f->nr_pcpus; c++) {
+		const struct hv_vcpu *v = fake_guest(t->f, c);
+		const struct hv_resource *r = hv_resource_of(t->f->sys, c);
+
+		if (!v)
+			continue;
+		if (v->unit != r->curr || v->pcpu != c)
+			failed(t, "a vCPU of another unit is in guest mode");
+		if (r->g > 1 && r->prev)
+			failed(t, "a guest was entered before all had saved");
+		nr_shared += r->g > 1 && c != r->master && fake_guest(t->f, r->master);
+	}
+}
+
 static void check(struct trial *t)
 {
 	struct hv_violation v = {"", HV_NO_PCPU, -1, -1};
 	char text[256];
 
-	if (!hv_check(t->f->sys, &v))
+	if (!hv_check(t->f->sys, &v)) {
+		check_isolation(t);
 		return;
+	}
 	snprintf(text, sizeof(text), "law broken: %s (pcpu %d, domain %d, unit %d)", v.law,
 		 (int)v.pcpu, v.domain, v.unit);
 	failed(t, text);
@@ -137,10 +163,12 @@ static void boot(struct trial *t)
 	maybe_set(t, "load-balance-ratelimit", times, 3);
 	maybe_set(t, "tickle_one_idle_cpu", bools, 2);
 	maybe_set(t, "credit_tickle", tickles, 5);
-	assert_int_equal(hv_pool_create(f->sys, 0, t->policy, HV_GRAN_CPU, &t->pools[0]), 0);
-	assert_int_equal(hv_pool_create(f->sys, 1, t->policy, HV_GRAN_CPU, &t->pools[1]), 0);
-	for (unsigned c = 0; c < topo.nr_pcpus; c++) {
+	t->gran = draw(t, 2) ? HV_GRAN_CPU : draw(t, 3) ? HV_GRAN_CORE : HV_GRAN_SOCKET;
+	for (unsigned c = 0; c < topo.nr_pcpus; c++)
 		assert_int_equal(hv_pcpu_up(f->sys, c), 0);
+	assert_int_equal(hv_pool_create(f->sys, 0, t->policy, t->gran, &t->pools[0]), 0);
+	assert_int_equal(hv_pool_create(f->sys, 1, t->policy, t->gran, &t->pools[1]), 0);
+	for (unsigned c = 0; c < topo.nr_pcpus; c += hv_gran_size(f->sys, t->gran)) {
 		/* pCPU 0 is always in pool 0; sometimes one stays free */
 		if (c == 0 || draw(t, 8))
 			assert_int_equal(hv_pool_add_pcpu(t->pools[two && c ? draw(t, 2) : 0], c),
@@ -163,9 +191,8 @@ static struct hv_vcpu *some_vcpu(struct trial *t)
 static struct hv_vcpu *some_running(struct trial *t)
 {
 	unsigned c = draw(t, t->f->nr_pcpus);
-	struct hv_vcpu *v = hv_pcpu_loaded(t->f->sys, c);
 
-	return v->idle || t->f->saving[c] ? NULL : v;
+	return fake_guest(t->f, c);
 }
 
 static struct hv_mask some_mask(struct trial *t)
@@ -297,7 +324,8 @@ static void set_params(struct trial *t)
 		rc = hv_domain_params_set(d, &p);
 		/* whether a cap that cannot be reached is an error is the policy's affair */
 		EXPECT(t, rc == 0 || rc == -HV_EOPNOTSUPP ||
-				  (rc == -HV_EINVAL && p.cap > 100 * d->nr_vcpus));
+				  (rc == -HV_EINVAL &&
+				   p.cap > 100 * ((d->nr_vcpus + d->pool->g - 1) / d->pool->g)));
 	}
 	if (draw(t, 4) == 0 && hv_sched_params_get(pool, &s) == 0) {
 		s.ratelimit_us = draw(t, 2) ? 0 : 100 + draw(t, 3000);
@@ -399,8 +427,8 @@ static void machine_step(struct trial *t)
 		fake_fire_due(f);
 		break;
 	case 2:
-		if (!f->saving[c])
-			fake_pass(f, c); /* nobody asked for it */
+		if (!f->saving[c] && !fake_works(f, c))
+			fake_pass(f, c); /* nobody asked for it; or it looks again */
 		break;
 	case 3:
 		hv_work(f->sys, c, draw(t, 3) == 0);
@@ -411,8 +439,12 @@ static void machine_step(struct trial *t)
 	default:
 		if (f->saving[c])
 			fake_save(f, c);
+		else if (f->waiting[c])
+			fake_look(f, c);
+		else if (fake_works(f, c))
+			hv_work(f->sys, c, false);
 		else if (f->pending[c])
-			fake_pass(f, c);
+			fake_turn(f, c);
 	}
 }
 
@@ -539,7 +571,7 @@ static bool rightly_waiting(struct trial *t, const struct hv_vcpu *v)
 		return false;
 	hv_mask_for_each(c, &pool->res_valid, nw)
 	{
-		if (hv_mask_test(&v->unit->hard, c) && hv_pcpu_loaded(t->f->sys, c)->idle)
+		if (hv_mask_test(&v->unit->hard, c) && hv_resource_of(t->f->sys, c)->curr->idle)
 			return false;
 	}
 	return true;
@@ -610,6 +642,8 @@ static void one_run(const char *policy, uint64_t seed)
 	boot(t);
 	for (t->step = 1; t->step <= nr_steps; t->step++)
 		step(t);
+	nr_waits += t->f->agains;
+	nr_forced += t->f->forced;
 	everybody_runs(t);
 	every_pcpu_is_accounted_for(t);
 	fake_destroy(t->f); /* no byte and no timer is left */
@@ -623,8 +657,13 @@ static void survives_random_operations_and_everybody_runs(void **state)
 	const char *policy = *state;
 
 	print_message("# %s: seeds 1..%d, %u steps each\n", policy, RUNS, nr_steps);
+	nr_waits = nr_forced = nr_shared = 0;
 	for (uint64_t seed = 1; seed <= RUNS; seed++)
 		one_run(policy, seed);
+	print_message("# waits %" PRIu64 ", switched alone %" PRIu64
+		      ", threads shared by one unit %" PRIu64 "\n",
+		      nr_waits, nr_forced, nr_shared);
+	assert_true(nr_waits > 1000 && nr_forced > 10 && nr_shared > 100);
 }
 
 static void the_given_run_holds(void **state)

@@ -32,6 +32,8 @@ struct fake {
 	unsigned raised[FAKE_PCPUS]; /* pokes since fake_forget() */
 	unsigned passes[FAKE_PCPUS]; /* schedule passes since fake_forget() */
 	bool saving[FAKE_PCPUS];     /* switched, not reported as saved */
+	bool waiting[FAKE_PCPUS];    /* the last answer was HV_AGAIN */
+	unsigned forced, agains;     /* answers of the engine since fake_forget() */
 	bool hold_saves;	     /* fake_save() reports them, not fake_drain() */
 	struct hv_timer *timers[FAKE_TIMERS];
 	unsigned nr_timers;
@@ -193,25 +195,32 @@ static inline int fake_create(struct fake *f, unsigned sockets, unsigned cores, 
 }
 
 /* Report the context of a pCPU as saved. */
-static inline void fake_save(struct fake *f, unsigned pcpu)
+static inline enum hv_next_kind fake_save(struct fake *f, unsigned pcpu)
 {
+	enum hv_next_kind kind;
+
 	assert_true(f->saving[pcpu]);
 	f->saving[pcpu] = false;
 	f->here = pcpu;
-	assert_int_equal(hv_saved(f->sys, pcpu), HV_KEEP);
+	kind = hv_saved(f->sys, pcpu);
 	f->here = 0;
+	assert_true(kind == HV_KEEP || (kind == HV_AGAIN && hv_resource_of(f->sys, pcpu)->g > 1));
+	f->waiting[pcpu] = kind == HV_AGAIN;
+	f->agains += kind == HV_AGAIN;
+	return kind;
 }
 
-/* One pass on this pCPU, whether it is pending or not. */
-static inline struct hv_next fake_pass(struct fake *f, unsigned pcpu)
+/* One call of hv_event() on this pCPU, and what follows from the answer. */
+static inline struct hv_next fake_event(struct fake *f, unsigned pcpu, unsigned events)
 {
 	struct hv_next next;
 
-	f->pending[pcpu] = 0;
-	f->passes[pcpu]++;
 	f->here = pcpu;
-	next = hv_event(f->sys, pcpu, HV_EVENT_SCHEDULE);
+	next = hv_event(f->sys, pcpu, events);
 	f->here = 0;
+	f->waiting[pcpu] = next.kind == HV_AGAIN;
+	f->agains += next.kind == HV_AGAIN;
+	f->forced += next.forced;
 	if (next.kind == HV_SWITCH) {
 		f->saving[pcpu] = true;
 		if (!f->hold_saves)
@@ -220,19 +229,72 @@ static inline struct hv_next fake_pass(struct fake *f, unsigned pcpu)
 	return next;
 }
 
+/* One pass on this pCPU, whether it is pending or not; a pCPU that waits looks again. */
+static inline struct hv_next fake_pass(struct fake *f, unsigned pcpu)
+{
+	unsigned events = f->pending[pcpu] | HV_EVENT_SCHEDULE;
+
+	if (f->waiting[pcpu])
+		return fake_event(f, pcpu, 0);
+	f->pending[pcpu] = 0;
+	f->passes[pcpu]++;
+	return fake_event(f, pcpu, events);
+}
+
+/* What is pending here is handled, SLAVE by itself and first, as Xen does. */
+static inline void fake_turn(struct fake *f, unsigned pcpu)
+{
+	unsigned events = f->pending[pcpu] & HV_EVENT_SLAVE ? HV_EVENT_SLAVE : f->pending[pcpu];
+
+	assert_true(events && !f->waiting[pcpu] && !f->saving[pcpu]);
+	f->pending[pcpu] &= ~events;
+	f->passes[pcpu] += (events & HV_EVENT_SCHEDULE) != 0;
+	fake_event(f, pcpu, events);
+}
+
+/* A pCPU that waits looks again; true if that got it further. */
+static inline bool fake_look(struct fake *f, unsigned pcpu)
+{
+	enum hv_wait before = hv_pcpu_wait(f->sys, pcpu);
+
+	assert_true(f->waiting[pcpu]);
+	return fake_event(f, pcpu, 0).kind != HV_AGAIN || hv_pcpu_wait(f->sys, pcpu) != before;
+}
+
+/* It is in its idle context to do work, and handles nothing before that is done (hv_work()). */
+static inline bool fake_works(struct fake *f, unsigned pcpu)
+{
+	return hv_resource_of(f->sys, pcpu)->g > 1 && hv_work_ready(f->sys, pcpu);
+}
+
 /* Passes until none is pending: the lowest pCPU first. Fails when it does not end. */
 static inline void fake_drain(struct fake *f)
 {
 	unsigned left = 100000;
 
 	for (unsigned c = 0; c < f->nr_pcpus; c++) {
-		if (!f->pending[c] || f->saving[c])
+		if (f->saving[c])
 			continue;
+		if (f->waiting[c]) {
+			if (!fake_look(f, c))
+				continue;
+		} else if (f->pending[c] && !fake_works(f, c)) {
+			fake_turn(f, c);
+		} else {
+			continue;
+		}
 		if (left-- == 0)
 			fail_msg("endless rescheduling on pCPU %u", c);
-		fake_pass(f, c);
 		c = UINT32_MAX; /* from the lowest again */
 	}
+}
+
+/* The vCPU whose guest executes on a pCPU now, NULL if none does. */
+static inline struct hv_vcpu *fake_guest(struct fake *f, unsigned pcpu)
+{
+	struct hv_vcpu *v = hv_pcpu_loaded(f->sys, pcpu);
+
+	return !v || v->idle || f->saving[pcpu] || f->waiting[pcpu] ? NULL : v;
 }
 
 static inline bool timer_before(const struct hv_timer *a, const struct hv_timer *b)
@@ -285,6 +347,8 @@ static inline void fake_run(struct fake *f, hv_time until)
 static inline void fake_forget(struct fake *f)
 {
 	f->nr_log = 0;
+	f->forced = 0;
+	f->agains = 0;
 	memset(f->raised, 0, sizeof(f->raised));
 	memset(f->passes, 0, sizeof(f->passes));
 }
@@ -320,15 +384,20 @@ static inline void fake_check(struct fake *f)
 }
 
 /* All pCPUs up and in pool 0 under the policy, first passes made. */
-static inline void fake_boot(struct fake *f, const char *policy)
+static inline void fake_boot_gran(struct fake *f, const char *policy, enum hv_gran gran)
 {
 	for (unsigned c = 0; c < f->nr_pcpus; c++)
 		assert_int_equal(hv_pcpu_up(f->sys, c), 0);
-	assert_int_equal(hv_pool_create(f->sys, 0, policy, HV_GRAN_CPU, &f->pool), 0);
+	assert_int_equal(hv_pool_create(f->sys, 0, policy, gran, &f->pool), 0);
 	for (unsigned c = 0; c < f->nr_pcpus; c++)
 		assert_int_equal(hv_pool_add_pcpu(f->pool, c), 0);
 	fake_drain(f);
 	fake_forget(f);
+}
+
+static inline void fake_boot(struct fake *f, const char *policy)
+{
+	fake_boot_gran(f, policy, HV_GRAN_CPU);
 }
 
 static inline void fake_destroy(struct fake *f)
