@@ -1,6 +1,6 @@
 /*
- * The command line of a scenario and the policies agree: what the scenario says is in force is what a
- * policy takes, without a further correction; defaults are the same.
+ * The command line of a scenario and the policies agree: what the scenario says is in force is what
+ * a policy takes, without a further correction; defaults are the same.
  */
 #include "scenario_text.h"
 
