@@ -63,6 +63,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* Where units wait under a policy without runqueues of several pCPUs. */
+static const char *queue_of(enum sc_sched sched)
+{
+	switch (sched) {
+	case SC_SCHED_RTDS:
+	case SC_SCHED_ROUND_ROBIN:
+		return "one queue for the pool";
+	case SC_SCHED_ARINC653:
+		return "a time table for the pool";
+	case SC_SCHED_NULL:
+		return "one slot per pCPU";
+	default:
+		return "one queue per pCPU";
+	}
+}
+
 /* "# Runqueues: 4 of 4 pCPUs: 0-3 4-7 8-11 12-15" */
 static int print_arrangement(const struct scenario *s)
 {
@@ -77,9 +93,8 @@ static int print_arrangement(const struct scenario *s)
 		return EXIT_INTERNAL;
 	}
 	if (n == 0)
-		printf("# Runqueues: none, sched=%s has one %s per pCPU\n",
-		       sc_sched_name(s->xen.sched),
-		       s->xen.sched == SC_SCHED_NULL ? "slot" : "queue");
+		printf("# Runqueues: none, sched=%s has %s\n", sc_sched_name(s->xen.sched),
+		       queue_of(s->xen.sched));
 	else
 		printf("# Runqueues: %u\n", n);
 	for (uint32_t i = 0; i < n; i++)

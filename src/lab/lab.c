@@ -133,24 +133,70 @@ static int create_guest(struct lab_vm_run *v)
 	return ret;
 }
 
+/* Domain 0 is the VM of index 0, if there is one. */
+static int domain_id(const struct scenario *s, unsigned vm)
+{
+	return (int)vm + (s->vm[0].dom0 ? 0 : 1);
+}
+
+int lab_set_rtds(struct lab_vm_run *v, unsigned vcpu, const struct sc_rtds *value)
+{
+	struct hv_unit_params p = {value->period_us, value->budget_us, value->extratime};
+
+	return hv_unit_params_set(v->mvm->vcpu[vcpu]->hv, &p);
+}
+
+/* Windows name a domain by its handle, which is made of its id; it need not exist yet. */
+int lab_set_frame(struct lab_run *run, const struct sc_frame *frame)
+{
+	struct hv_window window[HV_MAX_WINDOWS];
+
+	assert(frame->n <= HV_MAX_WINDOWS);
+	memset(window, 0, sizeof(window));
+	for (unsigned i = 0; i < frame->n; i++) {
+		uint32_t id = (uint32_t)domain_id(run->s, frame->window[i].vm);
+
+		for (unsigned k = 0; k < 4; k++)
+			window[i].handle[HV_HANDLE_BYTES - 1 - k] = (uint8_t)(id >> (8 * k));
+		window[i].vcpu = frame->window[i].vcpu;
+		window[i].runtime = (uint64_t)frame->window[i].runtime;
+	}
+	return hv_frame_set(mc_pool(run->machine), (uint64_t)frame->major, frame->n, window);
+}
+
+/* What the policy has been told of the VM before it boots. */
+static int set_vm_params(struct lab_vm_run *v)
+{
+	const struct sc_vm *vm = v->vm;
+	struct hv_domain_params params = {.weight = vm->weight, .cap = vm->cap};
+	int ret = hv_domain_params_set(v->mvm->domain, &params);
+
+	/* A policy without weights (null) has nothing to set. */
+	if (ret == -HV_EOPNOTSUPP)
+		ret = 0;
+	if (v->run->s->xen.sched != SC_SCHED_RTDS || !vm->rtds)
+		return ret;
+	for (unsigned i = 0; ret == 0 && i < v->mvm->nr_vcpus; i++)
+		ret = lab_set_rtds(v, i, &vm->rtds[i]);
+	return ret;
+}
+
 static int create_vm(struct lab_vm_run *v)
 {
 	struct lab_run *run = v->run;
 	const struct sc_vm *vm = v->vm;
-	int id = (int)(v - run->vm) + (run->s->vm[0].dom0 ? 0 : 1);
-	struct hv_domain_params params = {.weight = vm->weight, .cap = vm->cap};
+	int id = domain_id(run->s, (unsigned)(v - run->vm));
 	int ret;
 
 	assert(!v->mvm);
 	ret = observe_domain_name(run->observe, id, vm->name);
 	if (ret == 0)
 		ret = mc_vm_create(run->machine, id, vm->maxvcpus, vm->node_share, &v->mvm);
+	if (ret == 0 && vm->dom0)
+		ret = hv_domain_identify(v->mvm->domain, v->mvm->domain->handle, true);
 	if (ret == 0)
 		ret = create_guest(v);
-	if (ret == 0)
-		ret = hv_domain_params_set(v->mvm->domain, &params);
-	/* A policy without weights (null) has nothing to set. */
-	return ret == -HV_EOPNOTSUPP ? 0 : ret;
+	return ret == 0 ? set_vm_params(v) : ret;
 }
 
 static int link_guests(struct lab_run *run)
@@ -207,6 +253,9 @@ static int start_vms(struct lab_run *run)
 		else
 			ret = create_vm(v);
 	}
+	/* Last, so that nothing is appended to what the user gave. */
+	if (ret == 0 && run->s->xen.sched == SC_SCHED_ARINC653 && run->s->frame.n)
+		ret = lab_set_frame(run, &run->s->frame);
 	if (ret == 0)
 		ret = link_guests(run);
 	for (unsigned i = 0; ret == 0 && i < run->s->n_vms; i++) {

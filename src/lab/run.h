@@ -42,6 +42,10 @@ struct lab_run {
 
 /* Create a VM's domain, vCPUs and guest at the present time and boot it. 0 or a negative errno. */
 int lab_vm_start(struct lab_vm_run *v);
+/* rtds: what a vCPU of a VM that exists may use. 0 or a negative errno. */
+int lab_set_rtds(struct lab_vm_run *v, unsigned vcpu, const struct sc_rtds *value);
+/* arinc653: the pool's time table. 0 or a negative errno. */
+int lab_set_frame(struct lab_run *run, const struct sc_frame *frame);
 /* Arm the timers of the timeline. */
 void lab_timeline_start(struct lab_run *run);
 /* Every trace record of the engine: what the observer does not keep. */

@@ -39,6 +39,22 @@ static int set_pool(struct lab_run *run, const struct sc_op *op)
 	return hv_sched_params_set(mc_pool(run->machine), &p);
 }
 
+static int set_rtds(struct lab_vm_run *v, const struct sc_op *op)
+{
+	int ret = 0;
+
+	/* In order; what comes before one that is refused stays, as with xl. */
+	for (unsigned i = 0; ret == 0 && i < op->n_rtds; i++) {
+		const struct sc_rtds_change *c = &op->rtds[i];
+
+		for (unsigned k = 0; ret == 0 && k < v->mvm->nr_vcpus; k++) {
+			if (c->vcpu < 0 || (unsigned)c->vcpu == k)
+				ret = lab_set_rtds(v, k, &c->value);
+		}
+	}
+	return ret;
+}
+
 static int pin(struct lab_vm_run *v, const struct sc_op *op)
 {
 	const struct scenario *s = v->run->s;
@@ -72,6 +88,8 @@ static int do_vm(struct lab_vm_run *v, const struct sc_op *op)
 	switch (op->kind) {
 	case SC_OP_SCHED_DOM:
 		return set_domain(v, op);
+	case SC_OP_SCHED_RTDS:
+		return set_rtds(v, op);
 	case SC_OP_VCPU_PIN:
 		return pin(v, op);
 	case SC_OP_VCPU_SET:
@@ -89,6 +107,7 @@ static int do_vm(struct lab_vm_run *v, const struct sc_op *op)
 			  MC_CHARGE_HYPERVISOR);
 		return 0;
 	case SC_OP_SCHED_POOL:
+	case SC_OP_FRAME:
 		break;
 	}
 	return -HV_EINVAL;
@@ -100,6 +119,8 @@ static int do_op(struct lab_run *run, const struct sc_op *op)
 
 	if (op->kind == SC_OP_SCHED_POOL)
 		return set_pool(run, op);
+	if (op->kind == SC_OP_FRAME)
+		return lab_set_frame(run, &op->frame);
 	for (unsigned i = op->vm; ret == 0 && i < op->vm + op->n_vms; i++) {
 		/* Not created yet, or destroyed: xl would say that there is no such domain. */
 		if (!run->vm[i].mvm)

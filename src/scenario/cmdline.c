@@ -5,7 +5,7 @@
  * Law: what Xen corrects with a warning is corrected here in the same way, with a warning; text
  * that it could not read is an error (Xen would go on with its default, which nobody asked for). A
  * parameter of Xen that has no effect on scheduling is accepted with a warning; one that Xen does
- * not know is an error. One parameter is ours: credit_tickle.
+ * not know is an error. Ours are: credit_tickle, sched=round-robin.
  * source: credit2 section 1, credit section 2, core-scheduling section 7.3.
  */
 #include "scenario/cmdline.h"
@@ -97,8 +97,8 @@ static bool read_uint(const struct word *w, unsigned int min, unsigned int max, 
 
 /* --- One reader per parameter ----------------------------------------------------------------- */
 
-static const char *const sched_names[] = {"credit2", "credit", "null"};
-static const char *const later_scheds[] = {"rtds", "arinc653"};
+static const char *const sched_names[] = {"credit2",  "credit", "rtds",
+					  "arinc653", "null",	"round-robin"};
 static const char *const runqueue_names[] = {"cpu", "core", "socket", "node", "all"};
 static const char *const tickle_names[] = {"head", "head-fixed", "head-without", "with-2012",
 					   "without-2012"};
@@ -114,19 +114,13 @@ static int index_of(const char *text, const char *const *words, unsigned int n)
 
 static bool read_sched(const struct word *w, struct sc_xen *xen)
 {
-	int found = index_of(w->value, sched_names, 3);
+	int found = index_of(w->value, sched_names, SC_NR_SCHEDS);
 
 	if (found >= 0) {
 		xen->sched = (enum sc_sched)found;
 		return true;
 	}
-	if (index_of(w->value, later_scheds, 2) >= 0) {
-		sc_error(w->p, &w->mark,
-			 "sched=%s is not available yet, expected sched=credit2, credit or null",
-			 w->value);
-		return false;
-	}
-	return wrong(w, "credit2, credit or null");
+	return wrong(w, "credit2, credit, rtds, arinc653, null or round-robin");
 }
 
 static bool read_gran(const struct word *w, struct sc_xen *xen)
@@ -546,7 +540,7 @@ bool sc_cmdline_read(struct sc_parse *p, const struct sc_node *node, struct sc_x
 
 const char *sc_sched_name(enum sc_sched sched)
 {
-	assert(sched <= SC_SCHED_NULL);
+	assert(sched < SC_NR_SCHEDS);
 	return sched_names[sched];
 }
 

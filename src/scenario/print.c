@@ -11,6 +11,7 @@
 
 #include "scenario/fields.h"
 #include "scenario/host.h"
+#include "scenario/realtime.h"
 #include "scenario/scenario.h"
 
 char *sc_mask_format(const struct hv_mask *m, char *buf, size_t size)
@@ -237,6 +238,7 @@ static void print_vm(FILE *out, const struct scenario *s, const struct sc_vm *vm
 		fprintf(out, "    count: %u\n", n);
 	fprintf(out, "    vcpus: %u\n    maxvcpus: %u\n    weight: %u\n    cap: %u\n", vm->vcpus,
 		vm->maxvcpus, vm->weight, vm->cap);
+	sc_rtds_print(out, vm);
 	if (vm->has_hard)
 		print_masks(out, "cpus", vm->hard, vm->maxvcpus);
 	if (vm->has_soft)
@@ -310,6 +312,7 @@ void scenario_print(FILE *out, const struct scenario *s)
 	print_host(out, s);
 	print_xen(out, &s->xen);
 	print_vms(out, s);
+	sc_frame_print(out, s);
 	print_run(out, &s->run);
 	print_timeline(out, s);
 }

@@ -17,6 +17,7 @@
 #include "scenario/file.h"
 #include "scenario/host.h"
 #include "scenario/override.h"
+#include "scenario/realtime.h"
 #include "scenario/timeline.h"
 #include "scenario/topology.h"
 #include "scenario/vm.h"
@@ -151,7 +152,7 @@ static void close_library(struct sc_parse *p, const struct sc_library *library)
 static bool read_scenario(struct sc_parse *p, const struct sc_node *root, const char *dir,
 			  const struct sc_node *cmdline, struct scenario *s)
 {
-	const struct sc_node *dom0, *vms, *timeline;
+	const struct sc_node *dom0, *vms, *frame, *timeline;
 	unsigned int errors = p->diag->errors;
 	struct sc_mark until = {0}, cmdline_mark = root->mark;
 	struct sc_library library;
@@ -169,6 +170,7 @@ static bool read_scenario(struct sc_parse *p, const struct sc_node *root, const 
 	open_library(p, &f, dir, &library);
 	dom0 = sc_take(&f, "dom0");
 	vms = sc_take(&f, "vms");
+	frame = sc_take(&f, "arinc653");
 	timeline = sc_take(&f, "timeline");
 	if (host_ok || s->topo.n_cpus) {
 		sc_vms_read(p, &library, dom0, vms, &cmdline_mark, s);
@@ -176,7 +178,9 @@ static bool read_scenario(struct sc_parse *p, const struct sc_node *root, const 
 			sc_error(p, &root->mark, "there is no VM, expected 'vms' or 'dom0'");
 		/* Names of VMs that could not be read would only give errors that are no errors. */
 		if (p->diag->errors == errors) {
+			sc_frame_read(p, frame, s);
 			sc_timeline_read(p, timeline, s);
+			sc_frame_check(p, root->mark.file, s);
 			check_until(p, s, &until);
 			close_library(p, &library);
 		}

@@ -137,7 +137,15 @@ struct sc_hw {
 
 /* --- Hypervisor (Xen) ------------------------------------------------------------------------- */
 
-enum sc_sched { SC_SCHED_CREDIT2, SC_SCHED_CREDIT, SC_SCHED_NULL };
+enum sc_sched {
+	SC_SCHED_CREDIT2,
+	SC_SCHED_CREDIT,
+	SC_SCHED_RTDS,
+	SC_SCHED_ARINC653,
+	SC_SCHED_NULL,
+	SC_SCHED_ROUND_ROBIN, /* ours, an example */
+	SC_NR_SCHEDS,
+};
 enum sc_runqueue { SC_RUNQ_CPU, SC_RUNQ_CORE, SC_RUNQ_SOCKET, SC_RUNQ_NODE, SC_RUNQ_ALL };
 /* credit_tickle: which pCPUs credit asks to come for a vCPU that wakes (credit section 12.4). */
 enum sc_tickle {
@@ -180,6 +188,12 @@ struct sc_xen {
 
 /* --- Virtual machines ------------------------------------------------------------------------- */
 
+/* What a vCPU may use under rtds. */
+struct sc_rtds {
+	unsigned int period_us, budget_us; /* budget <= period */
+	bool extratime;
+};
+
 struct sc_vm {
 	const char *name;  /* "noise3" */
 	const char *group; /* "noise": the name in the file; equal to name if there is no `count` */
@@ -188,6 +202,7 @@ struct sc_vm {
 	unsigned int vcpus, maxvcpus; /* the first `vcpus` of `maxvcpus` start online */
 	unsigned int weight;	      /* 1..65535 */
 	unsigned int cap;	      /* % of one pCPU, 0 = none */
+	struct sc_rtds *rtds;	      /* [maxvcpus]; NULL: the policy's defaults */
 	struct hv_mask *hard, *soft;  /* [maxvcpus]; all present pCPUs if not restricted */
 	bool has_hard, has_soft;      /* the user (or dom0_nodes, dom0_vcpus_pin) restricted it */
 	int64_t memory;		      /* bytes */
@@ -197,6 +212,18 @@ struct sc_vm {
 	const struct workload *workload;
 	bool builtin; /* it is the built-in workload of this name with its param[] */
 	int line;     /* of the VM in the file */
+};
+
+/* A window of an arinc653 table, ns; the table of the pool: windows take at most `major`. */
+struct sc_window {
+	unsigned int vm, vcpu;
+	int64_t runtime;
+};
+
+struct sc_frame {
+	int64_t major;
+	unsigned int n; /* 0: no table */
+	struct sc_window *window;
 };
 
 /* --- Run and timeline ------------------------------------------------------------------------- */
@@ -213,12 +240,20 @@ struct sc_run {
 enum sc_op_kind {
 	SC_OP_SCHED_DOM,  /* sched-credit2 or sched-credit -d DOM [-w W] [-c C] */
 	SC_OP_SCHED_POOL, /* sched-credit2 -s -r US; sched-credit -s [-t MS] [-r US] [-m US] */
+	SC_OP_SCHED_RTDS, /* sched-rtds -d DOM -v VCPU|all -p US -b US -e 0|1 ... */
+	SC_OP_FRAME,	  /* arinc653-set MAJOR DOM.VCPU:TIME...: a whole new table */
 	SC_OP_VCPU_PIN,	  /* vcpu-pin DOM VCPU|all HARD [SOFT] */
 	SC_OP_VCPU_SET,	  /* vcpu-set DOM N */
 	SC_OP_PAUSE,
 	SC_OP_UNPAUSE,
 	SC_OP_DESTROY,
 	SC_OP_OVERRUN, /* overrun DOM VCPU TIME: its next run is not ended for TIME (a fault) */
+};
+
+/* A change of one vCPU, or of all, under rtds. */
+struct sc_rtds_change {
+	int vcpu; /* -1 = all */
+	struct sc_rtds value;
 };
 
 /*
@@ -235,6 +270,9 @@ struct sc_op {
 	unsigned int vcpus;					  /* vcpu-set */
 	unsigned int ratelimit_us, tslice_ms, migration_delay_us; /* sched pool */
 	int64_t time;						  /* overrun */
+	struct sc_rtds_change *rtds;				  /* sched-rtds, in this order */
+	unsigned int n_rtds;
+	struct sc_frame frame; /* arinc653-set */
 	const char *text;
 	int line;
 };
@@ -260,6 +298,7 @@ struct scenario {
 	struct sc_xen xen;
 	struct sc_vm *vm; /* domain 0 first, if there is one; then in file order */
 	unsigned int n_vms;
+	struct sc_frame frame; /* arinc653 */
 	struct sc_run run;
 	struct sc_event *event; /* in file order */
 	unsigned int n_events;

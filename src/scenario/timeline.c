@@ -14,8 +14,9 @@
 
 #include "scenario/cpulist.h"
 #include "scenario/fields.h"
+#include "scenario/realtime.h"
 
-#define MAX_WORDS     16 /* of a command */
+#define MAX_WORDS     80 /* of a command: a table of arinc653 with all its windows */
 #define MAX_REPEATS   10000000
 #define RATELIMIT_MIN 100
 #define RATELIMIT_MAX 500000
@@ -260,6 +261,144 @@ static bool cmd_sched(struct command *c, struct sc_op *op)
 	return o.pool ? sched_pool(c, op, &o) : sched_dom(c, op, o.dom, o.weight, o.cap);
 }
 
+/* Options of sched-rtds: places of their values, one place for each time that it is given. */
+struct rtds_options {
+	int dom;
+	int vcpu[MAX_WORDS], period[MAX_WORDS], budget[MAX_WORDS], extra[MAX_WORDS];
+	unsigned int n_vcpus, n_periods, n_budgets, n_extras;
+};
+
+static bool rtds_option(struct command *c, unsigned int i, struct rtds_options *o)
+{
+	const struct {
+		const char *letter, *word;
+		int *slot;
+		unsigned int *n;
+	} table[] = {{"-v", "--vcpuid", o->vcpu, &o->n_vcpus},
+		     {"-p", "--period", o->period, &o->n_periods},
+		     {"-b", "--budget", o->budget, &o->n_budgets},
+		     {"-e", "--extratime", o->extra, &o->n_extras}};
+	const char *w = c->word[i];
+
+	if (strcmp(w, "-d") == 0 || strcmp(w, "--domain") == 0) {
+		if (o->dom >= 0)
+			return wrong_at(c, i, TEXT(c, "option '%s' is repeated", w));
+		o->dom = (int)i + 1;
+		return true;
+	}
+	for (size_t k = 0; k < sizeof(table) / sizeof(table[0]); k++) {
+		if (strcmp(w, table[k].letter) == 0 || strcmp(w, table[k].word) == 0) {
+			table[k].slot[(*table[k].n)++] = (int)i + 1;
+			return true;
+		}
+	}
+	return wrong_at(c, i, TEXT(c, "unknown option '%s'", w));
+}
+
+static bool rtds_change(struct command *c, const struct sc_op *op, const struct rtds_options *o,
+			unsigned int i, struct sc_rtds_change *change)
+{
+	unsigned int vcpu = 0, extra, at = (unsigned int)o->vcpu[i];
+	struct sc_rtds *v = &change->value;
+
+	change->vcpu = -1;
+	if (strcmp(c->word[at], "all") != 0) {
+		if (!read_number(c, at, "vCPU", 0, min_maxvcpus(c, op) - 1, &vcpu))
+			return false;
+		change->vcpu = (int)vcpu;
+	} else if (o->n_vcpus > 1) {
+		return wrong_at(c, at, "'-v all' stands alone");
+	}
+	/* The tool takes 1 us, the hypervisor refuses what is below 10 us. */
+	if (!read_number(c, (unsigned int)o->period[i], "period in us", 10, UINT_MAX,
+			 &v->period_us) ||
+	    !read_number(c, (unsigned int)o->budget[i], "budget in us", 10, v->period_us,
+			 &v->budget_us) ||
+	    !read_number(c, (unsigned int)o->extra[i], "extratime", 0, 1, &extra))
+		return false;
+	v->extratime = extra;
+	return true;
+}
+
+/* sched-rtds -d DOM -v VCPU -p US -b US -e 0|1 [-v VCPU -p US -b US -e 0|1 ...]; VCPU may be all */
+static bool cmd_rtds(struct command *c, struct sc_op *op)
+{
+	struct rtds_options o = {.dom = -1};
+
+	op->kind = SC_OP_SCHED_RTDS;
+	for (unsigned int i = 1; i < c->n; i += 2) {
+		if (!rtds_option(c, i, &o))
+			return false;
+		if (i + 1 == c->n)
+			return wrong_at(c, i, TEXT(c, "option '%s' has no value", c->word[i]));
+	}
+	if (c->s->xen.sched != SC_SCHED_RTDS)
+		return wrong_at(c, 0, "the scheduler is not rtds");
+	if (o.dom < 0 || o.n_vcpus == 0 || o.n_periods != o.n_vcpus || o.n_budgets != o.n_vcpus ||
+	    o.n_extras != o.n_vcpus)
+		return wrong_at(c, 0,
+				"expected 'sched-rtds -d DOM -v VCPU|all -p US -b US -e 0|1', with "
+				"-p, -b and -e for each -v");
+	if (!read_vm(c, (unsigned int)o.dom, op))
+		return false;
+	op->rtds = sc_alloc(c->p->arena, o.n_vcpus, sizeof(*op->rtds));
+	for (op->n_rtds = 0; op->n_rtds < o.n_vcpus; op->n_rtds++) {
+		if (!rtds_change(c, op, &o, op->n_rtds, &op->rtds[op->n_rtds]))
+			return false;
+	}
+	return true;
+}
+
+static bool read_time(struct command *c, unsigned int i, const char *text, int64_t *out)
+{
+	if (sc_quantity_parse(text, SC_Q_DURATION, out) == SC_Q_OK && *out >= 1 && *out <= MAX_TIME)
+		return true;
+	return wrong_at(
+		c, i,
+		TEXT(c, "found '%s', expected %s", text, sc_quantity_expected(SC_Q_DURATION)));
+}
+
+/* DOM.VCPU:TIME */
+static bool read_window(struct command *c, unsigned int i, struct sc_window *w)
+{
+	const char *word = c->word[i], *dot = strchr(word, '.'), *colon = strchr(word, ':');
+	struct command part = *c;
+	struct sc_op op = {.vcpu = -1};
+
+	if (!dot || !colon || colon < dot)
+		return wrong_at(c, i, TEXT(c, "found '%s', expected DOM.VCPU:TIME", word));
+	part.word[i] = sc_strndup(c->p->arena, word, (size_t)(dot - word));
+	if (!read_vm(&part, i, &op))
+		return false;
+	if (op.n_vms > 1)
+		return wrong_at(c, i,
+				TEXT(c, "'%s' is a group, name one of its VMs", part.word[i]));
+	part.word[i] = sc_strndup(c->p->arena, dot + 1, (size_t)(colon - dot - 1));
+	w->vm = op.vm;
+	return read_number(&part, i, "vCPU", 0, min_maxvcpus(c, &op) - 1, &w->vcpu) &&
+	       read_time(c, i, colon + 1, &w->runtime);
+}
+
+/* arinc653-set MAJOR DOM.VCPU:TIME...; no command of xl, which has none for this policy */
+static bool cmd_frame(struct command *c, struct sc_op *op)
+{
+	const char *fault;
+
+	op->kind = SC_OP_FRAME;
+	if (!need_words(c, 3, 2 + HV_MAX_WINDOWS, "arinc653-set MAJOR DOM.VCPU:TIME...") ||
+	    !read_time(c, 1, c->word[1], &op->frame.major))
+		return false;
+	if (c->s->xen.sched != SC_SCHED_ARINC653)
+		return wrong_at(c, 0, "the scheduler is not arinc653");
+	op->frame.window = sc_alloc(c->p->arena, c->n - 2, sizeof(*op->frame.window));
+	for (; op->frame.n < c->n - 2; op->frame.n++) {
+		if (!read_window(c, op->frame.n + 2, &op->frame.window[op->frame.n]))
+			return false;
+	}
+	fault = sc_frame_fault(c->p->arena, &op->frame);
+	return !fault || wrong_at(c, 1, fault);
+}
+
 /* vcpu-pin DOM VCPU|all HARD [SOFT] */
 static bool cmd_pin(struct command *c, struct sc_op *op)
 {
@@ -342,6 +481,7 @@ static bool parse_command(struct command *c, struct sc_op *op)
 		const char *name;
 		bool (*parse)(struct command *c, struct sc_op *op);
 	} commands[] = {{"sched-credit2", cmd_sched}, {"sched-credit", cmd_sched},
+			{"sched-rtds", cmd_rtds},     {"arinc653-set", cmd_frame},
 			{"vcpu-pin", cmd_pin},	      {"vcpu-set", cmd_set},
 			{"pause", cmd_plain},	      {"unpause", cmd_plain},
 			{"destroy", cmd_plain},	      {"overrun", cmd_overrun}};
@@ -371,8 +511,8 @@ static bool parse_command(struct command *c, struct sc_op *op)
 	return wrong_at(
 		c, 0,
 		TEXT(c,
-		     "unknown command '%s', expected sched-credit2, sched-credit, vcpu-pin, "
-		     "vcpu-set, pause, unpause, destroy or overrun",
+		     "unknown command '%s', expected sched-credit2, sched-credit, sched-rtds, "
+		     "arinc653-set, vcpu-pin, vcpu-set, pause, unpause, destroy or overrun",
 		     c->word[0]));
 }
 

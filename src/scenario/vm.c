@@ -12,6 +12,7 @@
 
 #include "scenario/cpulist.h"
 #include "scenario/fields.h"
+#include "scenario/realtime.h"
 
 #define MEMORY_DEFAULT (2LL << 30)		    /* bytes; only its place matters */
 #define MEMORY_MIN     (1LL << 20)		    /* bytes */
@@ -224,6 +225,7 @@ static void read_common(struct reading *r, struct sc_fields *f, struct sc_vm *vm
 	read_vcpus(f, vm);
 	sc_take_uint(f, "weight", 1, SC_WEIGHT_MAX, &vm->weight);
 	sc_take_uint(f, "cap", 0, 100 * vm->maxvcpus, &vm->cap);
+	sc_rtds_read(f, vm);
 	if (!vm->hard)
 		vm->hard = all_masks(r->p, topo, vm->maxvcpus);
 	if (!vm->soft)

@@ -185,6 +185,7 @@ static void an_unknown_parameter_is_an_error_with_the_nearest_name(void **state)
 	refused("credit2_runque=core",
 		"unknown Xen parameter 'credit2_runque'; did you mean 'credit2_runqueue'?");
 	refused("zebra=1", "unknown Xen parameter 'zebra'");
+	refused("sched=rt", "expected credit2, credit, rtds, arinc653, null");
 	refused("no-sched", "unknown Xen parameter 'no-sched'");
 	corrected("dom0_mem=4G", "dom0_mem has no effect here");
 }
@@ -192,8 +193,6 @@ static void an_unknown_parameter_is_an_error_with_the_nearest_name(void **state)
 static void what_is_to_come_says_so(void **state)
 {
 	(void)state;
-	refused("sched=rtds", "not available yet");
-	refused("sched=arinc653", "not available yet");
 	refused("sched-gran=core", "sched-gran=core is not available yet, expected sched-gran=cpu");
 	refused("sched-gran=socket", "not available yet");
 	refused("sched-gran=thread", "expected cpu, core or socket");
