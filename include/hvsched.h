@@ -224,7 +224,7 @@ int hv_check(struct hv_sys *sys, struct hv_violation *out);
 int hv_pcpu_up(struct hv_sys *sys, unsigned pcpu);
 /*
  * Take a pCPU off line. Its whole resource leaves pool 0; what else belongs to that is free until it is
- * complete again. -HV_EINVAL (pCPU 0 or one of its resource, no such pCPU), -HV_EEXIST (down already),
+ * complete again. -HV_EINVAL (pCPU 0, no such pCPU), -HV_EEXIST (down already),
  * -HV_ENODEV (in another pool), -HV_EBUSY (last of pool 0, which has domains), -HV_EADDRNOTAVAIL,
  * -HV_EAGAIN: the resource has been asked to go idle; after its next decision a call completes. The
  * host forgets the pending events of a pCPU that is down.
@@ -401,7 +401,7 @@ int hv_frame_get(struct hv_pool *pool, uint64_t *major, unsigned *nr, struct hv_
 enum hv_next_kind {
 	HV_KEEP,   /* go on with what is loaded */
 	HV_SWITCH, /* save `from`, load `to`, then call hv_saved() */
-	HV_AGAIN, /* waits for siblings: call the same function again, hv_event() with no event */
+	HV_AGAIN,  /* waits for siblings: call the same function again, hv_event() with no event */
 };
 
 struct hv_next {
@@ -576,7 +576,7 @@ struct hv_pool {
 	enum hv_gran gran;
 	uint32_t g;
 	uint32_t nr_domains;
-	uint32_t nr_coming; /* domains whose move to this pool is unfinished */
+	uint32_t nr_coming;	  /* domains whose move to this pool is unfinished */
 	struct hv_mask cpu_valid; /* all pCPUs of the pool */
 	struct hv_mask res_valid; /* masters only; what a policy looks at */
 };
@@ -699,6 +699,8 @@ unsigned hv_this_pcpu(const struct hv_sys *sys);
 void *hv_alloc(struct hv_sys *sys, size_t size); /* zeroed; NULL = out of memory */
 void hv_free(struct hv_sys *sys, void *p, size_t size);
 
+/* Masters of all resources that this policy instance has: also of one that is leaving the pool. */
+void hv_sched_masters(const struct hv_sched *s, struct hv_mask *out);
 /* Resource that holds this pCPU; never NULL for a pCPU that is up. */
 struct hv_resource *hv_resource_of(const struct hv_sys *sys, unsigned pcpu);
 /*

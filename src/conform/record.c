@@ -65,7 +65,9 @@ static void put_int(struct record *r, int64_t value)
 
 static void put_name(struct record *r, const char *name)
 {
-	put(r, ",\"", 2);
+	bool first = r->len && r->text[r->len - 1] == '{';
+
+	put_string(r, first ? "\"" : ",\"");
 	put_string(r, name);
 	put(r, "\":", 2);
 }
@@ -129,6 +131,17 @@ void record_list_text(struct record *r, bool first, const char *value)
 void record_list_end(struct record *r)
 {
 	put(r, "]", 1);
+}
+
+void record_object_begin(struct record *r, const char *name)
+{
+	put_name(r, name);
+	put(r, "{", 1);
+}
+
+void record_object_end(struct record *r)
+{
+	put(r, "}", 1);
 }
 
 void record_vcpu(struct record *r, const char *name, int domain, unsigned vcpu)

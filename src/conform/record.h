@@ -35,6 +35,9 @@ void record_pcpus(struct record *r, const char *name, const struct hv_mask *pcpu
 void record_list_begin(struct record *r, const char *name);
 void record_list_text(struct record *r, bool first, const char *value);
 void record_list_end(struct record *r);
+/* An object: begin, fields, end. */
+void record_object_begin(struct record *r, const char *name);
+void record_object_end(struct record *r);
 void record_end(struct record *r);
 
 /* Drops a line that was begun and not finished. */

@@ -180,6 +180,10 @@ static int read_domain_options(struct parser *p, struct script_line *l)
 			l->create.has_cap = true;
 			if (words_unsigned(w, "a cap in per cent", 0, UINT16_MAX, &l->create.cap))
 				return -HV_EINVAL;
+		} else if (words_take(w, "pool")) {
+			p->s->format = 2;
+			if (words_unsigned(w, "a pool id", 0, SCRIPT_MAX_POOL, &l->create.pool))
+				return -HV_EINVAL;
 		} else if (arinc && words_take(w, "handle")) {
 			l->create.has_handle = true;
 			if (words_unsigned(w, "the id of a domain", 0, SCRIPT_MAX_DOMID, &handle))
@@ -189,8 +193,8 @@ static int read_domain_options(struct parser *p, struct script_line *l)
 			l->create.control = true;
 		} else {
 			return words_fail(w, "expected %s, found '%.80s'",
-					  arinc ? "weight, cap, handle or control"
-						: "weight or cap",
+					  arinc ? "weight, cap, pool, handle or control"
+						: "weight, cap or pool",
 					  words_peek(w));
 		}
 	}
@@ -311,7 +315,77 @@ static int read_rtds(struct parser *p, struct script_line *l)
 
 static int read_ratelimit(struct parser *p, struct script_line *l)
 {
-	return words_unsigned(&p->w, "a rate limit in us", 0, INT32_MAX, &l->value);
+	if (words_unsigned(&p->w, "a rate limit in us", 0, INT32_MAX, &l->value))
+		return -HV_EINVAL;
+	if (!words_take(&p->w, "pool"))
+		return 0;
+	p->s->format = 2;
+	return words_unsigned(&p->w, "a pool id", 0, SCRIPT_MAX_POOL, &l->of_pool);
+}
+
+static int read_pool(struct parser *p, struct script_line *l)
+{
+	p->s->format = 2;
+	return words_unsigned(&p->w, "a pool id", 0, SCRIPT_MAX_POOL, &l->pool.id);
+}
+
+static int read_pcpu(struct parser *p, struct script_line *l)
+{
+	return words_unsigned(&p->w, "a pCPU", 0, HV_MAX_PCPUS - 1, &l->pool.pcpu);
+}
+
+static int read_pool_create(struct parser *p, struct script_line *l)
+{
+	char *sched, *gran;
+
+	if (read_pool(p, l) || words_text(&p->w, "the name of a policy", &sched))
+		return -HV_EINVAL;
+	l->pool.gran = p->s->gran;
+	l->pool.sched = strdup(sched);
+	if (!l->pool.sched)
+		return -HV_ENOMEM;
+	if (!words_take(&p->w, "gran"))
+		return 0;
+	return words_text(&p->w, "cpu, core or socket", &gran) || read_gran(p, gran, &l->pool.gran)
+		       ? -HV_EINVAL
+		       : 0;
+}
+
+static int read_pool_gran(struct parser *p, struct script_line *l)
+{
+	char *gran;
+
+	return read_pool(p, l) || words_text(&p->w, "cpu, core or socket", &gran) ||
+			       read_gran(p, gran, &l->pool.gran)
+		       ? -HV_EINVAL
+		       : 0;
+}
+
+/* POOL CPU; a pCPU that the machine has not is for `offline` and `online` only. */
+static int read_pool_pcpu(struct parser *p, struct script_line *l)
+{
+	if (read_pool(p, l) || read_pcpu(p, l))
+		return -HV_EINVAL;
+	if (l->pool.pcpu >= p->s->nr_pcpus)
+		return words_fail(&p->w, "the machine has pCPUs 0-%u, no pCPU %u",
+				  p->s->nr_pcpus - 1, l->pool.pcpu);
+	return 0;
+}
+
+static int read_pool_move(struct parser *p, struct script_line *l)
+{
+	unsigned id;
+
+	if (words_unsigned(&p->w, "a domain id", 0, SCRIPT_MAX_DOMID, &id) ||
+	    find_domain(p, (int)id, &l->domain))
+		return -HV_EINVAL;
+	return read_pool(p, l);
+}
+
+static int read_hotplug(struct parser *p, struct script_line *l)
+{
+	p->s->format = 2;
+	return read_pcpu(p, l);
 }
 
 static int read_arinc(struct parser *p, struct script_line *l)
@@ -370,6 +444,14 @@ static const struct {
 	{"ratelimit", SCRIPT_RATELIMIT, read_ratelimit, NULL},
 	{"arinc", SCRIPT_ARINC, read_arinc, "arinc653"},
 	{"arinc-get", SCRIPT_ARINC_GET, read_nothing, "arinc653"},
+	{"pool-create", SCRIPT_POOL_CREATE, read_pool_create, NULL},
+	{"pool-gran", SCRIPT_POOL_GRAN, read_pool_gran, NULL},
+	{"pool-destroy", SCRIPT_POOL_DESTROY, read_pool, NULL},
+	{"pool-add", SCRIPT_POOL_ADD, read_pool_pcpu, NULL},
+	{"pool-remove", SCRIPT_POOL_REMOVE, read_pool_pcpu, NULL},
+	{"pool-move", SCRIPT_POOL_MOVE, read_pool_move, NULL},
+	{"offline", SCRIPT_OFFLINE, read_hotplug, NULL},
+	{"online", SCRIPT_ONLINE, read_hotplug, NULL},
 };
 
 #define NR_BOOT_LINES (sizeof(boot_lines) / sizeof(boot_lines[0]))
@@ -417,6 +499,7 @@ static int first_pass(struct parser *p, bool *is_command)
 					  (long long)at, (long long)p->at);
 		if (timed)
 			p->at = at;
+		p->s->many_pools |= commands[i].op == SCRIPT_POOL_CREATE;
 		*is_command = true;
 		return 0;
 	}
@@ -441,7 +524,7 @@ static int second_pass(struct parser *p, bool want_timed)
 		i++;
 	if (i == NR_COMMANDS || timed != want_timed)
 		return 0;
-	if (commands[i].sched && strcmp(commands[i].sched, p->s->sched) != 0)
+	if (commands[i].sched && !p->s->many_pools && strcmp(commands[i].sched, p->s->sched) != 0)
 		return words_fail(&p->w, "`%s` needs `sched %s`", word, commands[i].sched);
 	assert(p->s->nr_lines < p->line_capacity);
 	l = &p->s->line[p->s->nr_lines++];
@@ -581,6 +664,8 @@ void script_free(struct script *s)
 	for (unsigned i = 0; i < s->nr_lines; i++) {
 		if (s->line[i].op == SCRIPT_ARINC)
 			free(s->line[i].arinc.window);
+		if (s->line[i].op == SCRIPT_POOL_CREATE)
+			free(s->line[i].pool.sched);
 	}
 	free(s->sched);
 	free(s->param);

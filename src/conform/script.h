@@ -13,6 +13,7 @@
 
 /* Domain ids below Xen's first reserved one. */
 #define SCRIPT_MAX_DOMID 32751
+#define SCRIPT_MAX_POOL	 32767
 /* All vCPUs of one script. */
 #define SCRIPT_MAX_VCPUS (1u << 20)
 /* Times are below this, so that sums of two never overflow. */
@@ -35,6 +36,14 @@ enum script_op {
 	SCRIPT_RATELIMIT,
 	SCRIPT_ARINC,
 	SCRIPT_ARINC_GET,
+	SCRIPT_POOL_CREATE,
+	SCRIPT_POOL_GRAN,
+	SCRIPT_POOL_DESTROY,
+	SCRIPT_POOL_ADD,
+	SCRIPT_POOL_REMOVE,
+	SCRIPT_POOL_MOVE,
+	SCRIPT_OFFLINE,
+	SCRIPT_ONLINE,
 };
 
 enum script_behaviour_kind {
@@ -67,12 +76,20 @@ struct script_line {
 	union {
 		struct {
 			bool has_weight, has_cap, has_handle, control;
-			unsigned weight, cap;
+			unsigned weight, cap, pool;
 			int handle;
 		} create;
 		struct script_behaviour behaviour;
 		struct hv_mask pcpus;
-		unsigned value; /* weight, cap, rate limit in us */
+		struct {
+			unsigned value; /* weight, cap, rate limit in us */
+			unsigned of_pool;
+		};
+		struct {
+			unsigned id, pcpu;
+			enum hv_gran gran;
+			char *sched;
+		} pool; /* pool and hotplug commands */
 		struct {
 			int64_t period_us, budget_us;
 			bool extra;
@@ -105,7 +122,8 @@ struct script {
 	unsigned nr_pcpus;
 	/* Form of its record: 2 when granularity, pools or hotplug are spoken of, else 1. */
 	unsigned format;
-	enum hv_gran gran; /* of pool 0 */
+	enum hv_gran gran; /* of pool 0, and of pools created without one */
+	bool many_pools;   /* it creates more than the first */
 	hv_time ipi;	   /* ns */
 	hv_time end;	   /* ns: run-until */
 	struct script_param *param;

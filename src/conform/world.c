@@ -79,6 +79,27 @@ static void record_moves(struct world *w)
 	w->nr_moved = 0;
 }
 
+void world_record_places(struct world *w, const struct hv_domain *d)
+{
+	unsigned kept = 0;
+
+	/* Moves of its own that were noticed in this operation are part of the whole. */
+	for (unsigned i = 0; i < w->nr_moved; i++) {
+		if (w->moved[i]->domain != d->id)
+			w->moved[kept++] = w->moved[i];
+	}
+	w->nr_moved = kept;
+	for (unsigned i = 0; i < d->nr_vcpus; i++) {
+		struct world_vcpu *g = d->vcpus[i]->host;
+
+		if (d->vcpus[i]->unit->vcpu != d->vcpus[i])
+			continue;
+		g->moved = true;
+		g->from = g->place;
+		w->moved[w->nr_moved++] = g;
+	}
+}
+
 static void check_laws(struct world *w)
 {
 	struct hv_violation v = {.pcpu = HV_NO_PCPU, .domain = -1, .unit = -1};
@@ -120,20 +141,15 @@ static void guest_actions(struct world *w)
 	}
 }
 
-unsigned world_timer_pcpu(const struct hv_timer *t)
-{
-	return t->cls == HV_TIMER_SCHEDULE || t->cls == HV_TIMER_TICK ? t->number : 0;
-}
-
-/* On a pCPU that waits for siblings no timer fires before the wait is over. */
+/* On a pCPU that waits for siblings, or has stopped, no timer fires before that is over. */
 static void fire_timers(struct world *w)
 {
 	while (due_next(&w->timers) <= w->now) {
 		uint32_t place = due_first(&w->timers);
 		struct hv_timer *t = w->timer[place];
-		unsigned cpu = world_timer_pcpu(t);
+		unsigned cpu = t->pcpu;
 
-		if (w->pcpu[cpu].waits) {
+		if (w->pcpu[cpu].waits || w->pcpu[cpu].stopped) {
 			due_drop(&w->timers, place);
 			w->held_timer[w->nr_held_timers++] = place;
 			continue;
@@ -152,8 +168,8 @@ static void script_line(struct world *w)
 	w->line = l->number;
 	w->at_this_time = 0;
 	world_begin_operation(w, 0);
-	world_script_line(w, l);
-	world_end_operation(w);
+	if (world_script_line(w, l))
+		world_end_operation(w);
 	w->line = 0;
 }
 
@@ -170,14 +186,22 @@ static void automatic_wake(struct world *w)
 
 static hv_time next_line_time(const struct world *w)
 {
+	if (w->command.line)
+		return DUE_NEVER;
 	return w->next_line < w->s->nr_lines ? w->s->line[w->next_line].at : DUE_NEVER;
+}
+
+/* When a command tries again. */
+static hv_time retry_time(const struct world *w)
+{
+	return w->command.line ? w->command.retry : DUE_NEVER;
 }
 
 /* The earliest time at which something happens. */
 static hv_time next_time(const struct world *w)
 {
 	hv_time times[] = {due_next(&w->actions), due_next(&w->requests), due_next(&w->timers),
-			   next_line_time(w), due_next(&w->wakes)};
+			   next_line_time(w),	  due_next(&w->wakes),	  retry_time(w)};
 	hv_time first = DUE_NEVER;
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
@@ -192,7 +216,7 @@ static void main_loop(struct world *w)
 	for (;;) {
 		if (due_next(&w->actions) <= w->now)
 			guest_actions(w);
-		else if (due_next(&w->requests) <= w->now)
+		else if (due_next(&w->requests) <= w->now || retry_time(w) <= w->now)
 			;
 		else if (due_next(&w->timers) <= w->now)
 			fire_timers(w);

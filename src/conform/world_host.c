@@ -166,7 +166,7 @@ void world_record_state(struct world *w, const struct hv_unit *u, bool total, co
 	if (u->idle)
 		return;
 	for (size_t i = 0; i < sizeof(recorded_state) / sizeof(recorded_state[0]); i++) {
-		if (strcmp(recorded_state[i].sched, w->s->sched) == 0)
+		if (strcmp(recorded_state[i].sched, u->res->sched->policy->name) == 0)
 			names = total ? recorded_state[i].total : recorded_state[i].pass;
 	}
 	if (!names)
@@ -187,22 +187,33 @@ void world_record_state(struct world *w, const struct hv_unit *u, bool total, co
 	}
 }
 
-void world_record_runqueues(struct world *w, bool load)
+static void put_load(struct world *w, struct hv_pool *pool)
 {
 	struct hv_runqueue_info info;
 
-	for (unsigned i = 0; hv_runqueue_info(w->pool, i, &info) == 0; i++) {
-		record_begin(w->out, w->now, load ? "rqload" : "runqueue");
-		if (load && w->s->format > 1)
-			record_int(w->out, "pool", 0);
+	for (unsigned i = 0; hv_runqueue_info(pool, i, &info) == 0; i++) {
+		record_begin(w->out, w->now, "rqload");
+		if (w->s->format > 1)
+			record_int(w->out, "pool", pool->id);
 		record_int(w->out, "id", info.id);
-		if (load) {
-			record_int(w->out, "avgload", info.load);
-			record_int(w->out, "b_avgload", info.balance_load);
-			record_int(w->out, "max_weight", info.max_weight);
-		} else {
-			record_pcpus(w->out, "cpus", &info.pcpus, hv_mask_words(w->sys));
-		}
+		record_int(w->out, "avgload", info.load);
+		record_int(w->out, "b_avgload", info.balance_load);
+		record_int(w->out, "max_weight", info.max_weight);
+		record_end(w->out);
+	}
+}
+
+void world_record_runqueues(struct world *w, bool load)
+{
+	struct hv_runqueue_info info;
+	struct hv_pool *p = load ? hv_pool_next(w->sys, 0) : NULL;
+
+	for (; p; p = hv_pool_next(w->sys, p->id + 1))
+		put_load(w, p);
+	for (unsigned i = 0; !load && hv_runqueue_info(w->pool, i, &info) == 0; i++) {
+		record_begin(w->out, w->now, "runqueue");
+		record_int(w->out, "id", info.id);
+		record_pcpus(w->out, "cpus", &info.pcpus, hv_mask_words(w->sys));
 		record_end(w->out);
 	}
 }
@@ -220,6 +231,8 @@ static void trace_pass(struct world *w, const struct hv_trace *ev)
 {
 	bool other = ev->kind == HV_TRACE_SWITCH;
 
+	if (!hv_resource_of(w->sys, ev->pcpu)->pool)
+		return; /* a free pCPU, from idle to idle */
 	record_begin(w->out, w->now, other ? "switch" : "cont");
 	record_int(w->out, "cpu", ev->pcpu);
 	if (hv_resource_of(w->sys, ev->pcpu)->g > 1)
@@ -253,6 +266,8 @@ static void trace_insert(struct world *w, const struct hv_trace *ev)
 {
 	struct world_vcpu *g = ev->unit->vcpu->host;
 
+	if (g->inserted)
+		return; /* its domain has moved */
 	record_begin(w->out, w->now, "insert");
 	put_unit(w, "unit", ev->unit);
 	record_int(w->out, "cpu", ev->pcpu);

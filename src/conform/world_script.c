@@ -52,13 +52,24 @@ static void set_params(struct world *w, struct hv_domain *d, const unsigned *wei
 	world_put_error(w, rc ? rc : hv_domain_params_set(d, &params));
 }
 
-static void set_ratelimit(struct world *w, unsigned us)
+/* A pool that the script names; to have it is the script's business. */
+static struct hv_pool *named_pool(struct world *w, unsigned id)
 {
-	struct hv_sched_params params = {0};
-	int rc = hv_sched_params_get(w->pool, &params);
+	struct hv_pool *pool = hv_pool_find(w->sys, (int)id);
 
-	params.ratelimit_us = us;
-	world_put_error(w, rc ? rc : hv_sched_params_set(w->pool, &params));
+	if (!pool)
+		world_stop(w, REPLAY_REFUSED, "there is no pool %u now", id);
+	return pool;
+}
+
+static void set_ratelimit(struct world *w, const struct script_line *l)
+{
+	struct hv_pool *pool = named_pool(w, l->of_pool);
+	struct hv_sched_params params = {0};
+	int rc = hv_sched_params_get(pool, &params);
+
+	params.ratelimit_us = l->value;
+	world_put_error(w, rc ? rc : hv_sched_params_set(pool, &params));
 }
 
 /* The vCPU is a later one of its unit: no policy hears of it. */
@@ -75,7 +86,7 @@ static void create_domain(struct world *w, const struct script_line *l)
 {
 	const struct script_domain *sd = &w->s->domain[l->domain];
 	struct hv_domain *d;
-	int rc = hv_domain_create(w->pool, sd->id, sd->vcpus, &d);
+	int rc = hv_domain_create(named_pool(w, l->create.pool), sd->id, sd->vcpus, &d);
 	uint8_t handle[HV_HANDLE_BYTES];
 
 	if (!rc && (l->create.has_handle || l->create.control)) {
@@ -93,6 +104,7 @@ static void create_domain(struct world *w, const struct script_line *l)
 		rc = hv_vcpu_create(d, g, NULL, NULL, &g->v);
 		if (!rc && g->v->unit->vcpu != g->v)
 			put_join_line(w, g);
+		g->inserted = true; /* also when its domain moves and it gets another unit */
 	}
 	if (rc == -HV_ENOMEM)
 		world_stop(w, REPLAY_NO_MEMORY, "out of memory");
@@ -162,7 +174,7 @@ static void vcpu_line(struct world *w, const struct script_line *l)
 	}
 }
 
-void world_script_line(struct world *w, const struct script_line *l)
+bool world_script_line(struct world *w, const struct script_line *l)
 {
 	switch (l->op) {
 	case SCRIPT_DOMAIN:
@@ -175,7 +187,7 @@ void world_script_line(struct world *w, const struct script_line *l)
 		set_params(w, w->domain[l->domain], NULL, &l->value);
 		break;
 	case SCRIPT_RATELIMIT:
-		set_ratelimit(w, l->value);
+		set_ratelimit(w, l);
 		break;
 	case SCRIPT_RTDS:
 		world_unit_params(w, l);
@@ -186,7 +198,17 @@ void world_script_line(struct world *w, const struct script_line *l)
 	case SCRIPT_ARINC_GET:
 		world_table_get(w);
 		break;
+	case SCRIPT_POOL_CREATE:
+	case SCRIPT_POOL_GRAN:
+	case SCRIPT_POOL_DESTROY:
+	case SCRIPT_POOL_ADD:
+	case SCRIPT_POOL_REMOVE:
+	case SCRIPT_POOL_MOVE:
+	case SCRIPT_OFFLINE:
+	case SCRIPT_ONLINE:
+		return world_command(w, l);
 	default:
 		vcpu_line(w, l);
 	}
+	return true;
 }

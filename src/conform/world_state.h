@@ -30,8 +30,9 @@ struct world_vcpu {
 	uint32_t on; /* pCPU where it runs, HV_NO_PCPU */
 	bool frozen; /* ...but the pCPU waits for siblings: no CPU time is used */
 	bool inserted;
-	bool moved;    /* its assigned pCPU changed in this operation... */
-	uint32_t from; /* ...from this one */
+	bool moved;	/* its assigned pCPU changed in this operation... */
+	uint32_t from;	/* ...from this one */
+	uint32_t place; /* master of its resource before its domain moves */
 };
 
 /* The two kinds of request; of a pCPU's requests the slave's is handled first. */
@@ -47,8 +48,18 @@ struct world_pcpu {
 	struct world_vcpu *loaded; /* NULL: idle */
 	hv_time idle_since, idle;  /* idle: total up to the last switch from idle */
 	struct world_request request[NR_REQUESTS];
+	bool stopped; /* for a command: it handles no requests, no timer fires */
+	bool locked;  /* was to go off line, and has not come on line since */
 	bool waits;   /* in a turn, for siblings: its requests are not in the queue */
 	hv_time turn; /* when that turn began */
+};
+
+/* A script line about pools or hotplug that is under way. */
+struct world_command {
+	const struct script_line *line; /* NULL: none */
+	unsigned attempts;
+	hv_time retry;		/* when the next attempt begins; DUE_NEVER: it is not waited for */
+	struct hv_mask workers; /* pCPUs that have stopped for it, or shall */
 };
 
 /* Memory that the engine has, so that a broken engine can be dropped. */
@@ -64,8 +75,10 @@ struct world {
 	bool check;
 	bool recording; /* false while booting */
 
+	struct world_command command;
+
 	struct hv_sys *sys;
-	struct hv_pool *pool;
+	struct hv_pool *pool;	   /* 0 */
 	struct hv_domain **domain; /* by index in the script */
 	struct world_vcpu *vcpu;   /* by number in the script */
 	struct world_pcpu *pcpu;
@@ -108,14 +121,16 @@ _Noreturn void world_stop(struct world *w, enum replay_status status, const char
 /* world.c */
 void world_begin_operation(struct world *w, unsigned cpu);
 void world_end_operation(struct world *w);
-/* The pCPU on which a timer fires. */
-unsigned world_timer_pcpu(const struct hv_timer *t);
+/* All units of a domain have moved from where `place` says. */
+void world_record_places(struct world *w, const struct hv_domain *d);
 
 /* world_turn.c: requests and turns */
 void world_raise(struct world *w, unsigned pcpu, unsigned kind);
 void world_drop_requests(struct world *w, unsigned pcpu);
 /* What the end of an operation on this pCPU does to its requests that are in flight. */
 void world_requests_due(struct world *w, unsigned pcpu);
+/* A pCPU that had stopped goes on. */
+void world_go(struct world *w, unsigned pcpu);
 /* All turns that are due; pCPUs that wait look first. */
 void world_drain(struct world *w);
 
@@ -153,7 +168,16 @@ void world_guest_act(struct world *w);
 
 /* world_script.c: script lines and wakes */
 void world_wake(struct world *w, struct world_vcpu *g);
-void world_script_line(struct world *w, const struct script_line *l);
+/* False: it is not over yet. */
+bool world_script_line(struct world *w, const struct script_line *l);
+
+/* world_pools.c: script lines about pools and hotplug */
+/* Begins one; false: its operation is not over yet. */
+bool world_command(struct world *w, const struct script_line *l);
+/* It looks at what it waits for; true if it went on. */
+bool world_command_look(struct world *w);
+/* A pCPU that is, or with this granularity would be, in one resource with this one is locked. */
+bool world_is_locked(const struct world *w, enum hv_gran gran, unsigned pcpu);
 
 /* world_boot.c: the machine, before time starts */
 void world_boot(struct world *w);

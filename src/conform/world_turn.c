@@ -28,7 +28,7 @@ static void set_request(struct world *w, unsigned pcpu, unsigned kind, hv_time d
 	r->raised = true;
 	r->due = due;
 	r->order = w->raised++;
-	if (!w->pcpu[pcpu].waits)
+	if (!w->pcpu[pcpu].waits && !w->pcpu[pcpu].stopped)
 		due_set(&w->requests, slot(pcpu, kind), r->due, r->order);
 }
 
@@ -113,11 +113,27 @@ static void requeue(struct world *w, unsigned p)
 	for (unsigned i = 0; i < w->nr_held_timers;) {
 		struct hv_timer *t = w->timer[w->held_timer[i]];
 
-		if (world_timer_pcpu(t) == p)
+		if (t->pcpu == p)
 			world_host.timer_arm(w, t); /* it is not held any more */
 		else
 			i++;
 	}
+}
+
+/* The pCPU's idle vCPU is loaded for the work of a command. */
+static void stop(struct world *w, unsigned p)
+{
+	assert(!w->pcpu[p].loaded && !w->pcpu[p].waits);
+	w->pcpu[p].stopped = true;
+	for (unsigned kind = 0; kind < NR_REQUESTS; kind++)
+		due_drop(&w->requests, slot(p, kind));
+}
+
+void world_go(struct world *w, unsigned p)
+{
+	assert(w->pcpu[p].stopped);
+	w->pcpu[p].stopped = false;
+	requeue(w, p);
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */
@@ -172,6 +188,8 @@ static void go_on(struct world *w, unsigned p, struct hv_next next)
 		return;
 	}
 	requeue(w, p);
+	if (hv_work_ready(w->sys, p))
+		stop(w, p);
 	world_end_operation(w);
 }
 
@@ -225,8 +243,9 @@ void world_drain(struct world *w)
 {
 	for (;;) {
 		look_all(w);
-		if (due_next(&w->requests) > w->now)
+		if (due_next(&w->requests) <= w->now)
+			make_turn(w, due_first(&w->requests) / NR_REQUESTS);
+		else if (!world_command_look(w))
 			return;
-		make_turn(w, due_first(&w->requests) / NR_REQUESTS);
 	}
 }

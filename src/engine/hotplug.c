@@ -56,8 +56,6 @@ int hv_pcpu_down_begin(struct hv_sys *sys, unsigned pcpu)
 		return 0;
 	if (r->pool->id != 0)
 		return -HV_ENODEV;
-	if (r == sys->pcpus[0].res)
-		return -HV_EINVAL; /* pCPU 0 would be left without a pool */
 	return hv_leave_begin(r, pcpu);
 }
 
@@ -181,8 +179,8 @@ static int check_smt(struct hv_sys *sys, bool on)
 		return -HV_EOPNOTSUPP;
 	if (!on && boot && !left && (boot->nr_domains || boot->nr_coming))
 		return -HV_EBUSY;
-	if (sys->leaving && (on || sys->leaving_pcpu == HV_NO_PCPU ||
-			     is_first_thread(sys, sys->leaving_pcpu)))
+	if (sys->leaving &&
+	    (on || sys->leaving_pcpu == HV_NO_PCPU || is_first_thread(sys, sys->leaving_pcpu)))
 		return -HV_EADDRNOTAVAIL;
 	return 0;
 }
@@ -349,8 +347,7 @@ int hv_resume(struct hv_sys *sys, const struct hv_mask *back)
 	}
 	drop_pcpus(sys, back);
 	/* Whatever was raised meanwhile has been answered without a decision. */
-	hv_mask_for_each(c, &sys->online, sys->nw)
-		sys->host.poke(sys->ctx, c, HV_EVENT_SCHEDULE);
+	hv_mask_for_each(c, &sys->online, sys->nw) sys->host.poke(sys->ctx, c, HV_EVENT_SCHEDULE);
 	for (struct hv_domain *d = sys->domains; d; d = d->link) {
 		if (!d->suspended)
 			continue;

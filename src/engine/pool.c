@@ -206,7 +206,7 @@ int hv_pool_add_pcpu(struct hv_pool *pool, unsigned pcpu)
 			hv_resource_split(r);
 		return rc;
 	}
-	sys->host.poke(sys->ctx, r->master, HV_EVENT_SCHEDULE);
+	hv_tickle(pool->sched, r->master);
 	HV_CHECKED(sys);
 	return 0;
 }

@@ -336,10 +336,18 @@ void hv_leave_cancel(struct hv_sys *sys)
 	HV_ASSERT(sys, r && r->pool);
 	hv_mask_or(&r->pool->cpu_valid, &r->pool->cpu_valid, &r->pcpus, sys->nw);
 	hv_mask_set(&r->pool->res_valid, r->master);
-	hv_mask_for_each(c, &r->pcpus, sys->nw)
-		sys->pcpus[c].work &= (uint16_t)~HV_WORK_LEAVING;
+	hv_mask_for_each(c, &r->pcpus, sys->nw) sys->pcpus[c].work &= (uint16_t)~HV_WORK_LEAVING;
 	sys->leaving = NULL;
 	sys->host.poke(sys->ctx, r->master, HV_EVENT_SCHEDULE);
+}
+
+void hv_sched_masters(const struct hv_sched *s, struct hv_mask *out)
+{
+	const struct hv_resource *leaving = s->sys->leaving;
+
+	hv_mask_copy(out, &s->pool->res_valid, s->nw);
+	if (leaving && leaving->sched == s)
+		hv_mask_set(out, leaving->master);
 }
 
 struct hv_resource *hv_resource_of(const struct hv_sys *sys, unsigned pcpu)

@@ -320,8 +320,10 @@ static struct hv_lock *switch_sched(struct hv_sched *s, struct hv_resource *r, v
 	pc->epoch = p->epoch;
 	if (first_of_node(p, pc->node) == HV_NO_PCPU)
 		p->balance_bias[pc->node] = c;
-	if (p->nr_pcpus++ == 0)
+	if (p->nr_pcpus++ == 0) {
+		p->accounting.pcpu = c;
 		hv_timer_set(&p->accounting, now + p->tslice);
+	}
 	p->credit += p->slice_credit;
 	hv_mask_set(&p->pcpus, c);
 	hv_mask_set(&p->idlers, c);
@@ -345,6 +347,8 @@ static void deinit_pcpu(struct hv_sched *s, void *priv, unsigned c)
 	hv_timer_stop(&pc->ticker);
 	if (--p->nr_pcpus == 0)
 		hv_timer_stop(&p->accounting);
+	else if (p->accounting.pcpu == c)
+		p->accounting.pcpu = hv_mask_first(&p->pcpus, p->nw);
 	hv_lock_release(s->sys, &p->lock);
 }
 

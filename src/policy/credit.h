@@ -281,8 +281,8 @@ void c1_remove_unit(struct hv_sched *s, struct hv_unit *unit);
 void c1_sleep(struct hv_sched *s, struct hv_unit *unit);
 void c1_wake(struct hv_sched *s, struct hv_unit *unit);
 void c1_yield(struct hv_sched *s, struct hv_unit *unit);
-void c1_park(struct hv_sched *s, struct c1_unit *u);   /* locked */
-void c1_unpark(struct c1_unit *u); /* locked */
+void c1_park(struct hv_sched *s, struct c1_unit *u); /* locked */
+void c1_unpark(struct c1_unit *u);		     /* locked */
 
 /* credit_account.c */
 void c1_set_tslice(struct c1_sched *p, uint32_t ms);

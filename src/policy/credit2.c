@@ -436,6 +436,7 @@ const struct hv_policy hv_policy_credit2 = {
 	.free_pcpu = free_pcpu,
 	.switch_sched = switch_sched,
 	.deinit_pcpu = deinit_pcpu,
+	.move_timers = c2_move_timers,
 	.insert_unit = insert_unit,
 	.remove_unit = remove_unit,
 	.sleep = sleep,

@@ -288,6 +288,7 @@ struct c2_unit *c2_return_budget(struct c2_unit *u);
 void c2_unpark(struct hv_sched *s, struct c2_unit *list, hv_time now);
 void c2_forget_parked(struct c2_unit *u);
 int c2_alloc_domain(struct hv_sched *s, struct hv_domain *d, void **out);
+void c2_move_timers(struct hv_sched *s, unsigned from, unsigned to);
 void c2_free_domain(struct hv_sched *s, struct hv_domain *d, void *priv);
 int c2_domain_params(struct hv_sched *s, struct hv_domain *d, struct hv_domain_params *p, bool set);
 

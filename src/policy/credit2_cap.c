@@ -154,6 +154,7 @@ int c2_alloc_domain(struct hv_sched *s, struct hv_domain *dom, void **out)
 	d->weight = C2_DEF_WEIGHT;
 	hv_lock_init(s->sys, &d->lock);
 	hv_timer_init(&d->refill, s->sys, HV_TIMER_REPLENISH, (uint32_t)dom->id, refill, d);
+	d->refill.pcpu = hv_mask_first(&dom->pool->res_valid, s->nw);
 	hv_lock_acquire(s->sys, &p->lock);
 	d->next = p->domains;
 	p->domains = d;
@@ -181,6 +182,18 @@ void c2_free_domain(struct hv_sched *s, struct hv_domain *dom, void *priv)
 	}
 	hv_lock_release(s->sys, &p->lock);
 	hv_free(s->sys, d, sizeof(*d));
+}
+
+void c2_move_timers(struct hv_sched *s, unsigned from, unsigned to)
+{
+	struct c2_sched *p = c2_sched(s);
+
+	hv_lock_acquire(s->sys, &p->lock);
+	for (struct c2_domain *d = p->domains; d; d = d->next) {
+		if (d->refill.pcpu == from)
+			d->refill.pcpu = to;
+	}
+	hv_lock_release(s->sys, &p->lock);
 }
 
 /* ---- changes at run time (section 17); the instance lock is held */

@@ -156,9 +156,11 @@ int c1_check(const struct hv_sched *s, struct hv_violation *out)
 	const struct c1_sched *p = c1_sched(s);
 	struct finding f = {out, HV_NO_PCPU, NULL};
 	uint32_t total = 0, weight;
+	struct hv_mask masters;
 
 	LAW(&f, !hv_lock_held(&p->lock), "credit: the instance lock is released");
-	LAW(&f, hv_mask_equal(&p->pcpus, hv_unit_valid(s), p->nw), "credit: it knows its pCPUs");
+	hv_sched_masters(s, &masters);
+	LAW(&f, hv_mask_equal(&p->pcpus, &masters, p->nw), "credit: it knows its pCPUs");
 	LAW(&f, hv_mask_weight(&p->pcpus, p->nw) == p->nr_pcpus, "credit: pCPUs are counted");
 	LAW(&f, p->credit == p->nr_pcpus * p->slice_credit,
 	    "credit: each pCPU is worth a timeslice");

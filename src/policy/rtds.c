@@ -101,6 +101,8 @@ static struct hv_lock *switch_sched(struct hv_sched *s, struct hv_resource *r, v
 	HV_ASSERT(s->sys, r->curr == r->idle && r->master < p->nr_pcpus);
 	r->idle->priv = idle_priv;
 	hv_mask_set(&p->idle, r->master);
+	if (hv_mask_empty(&s->pool->res_valid, s->nw))
+		p->timer.pcpu = r->master;
 	return &p->lock;
 }
 
@@ -112,6 +114,8 @@ static void deinit_pcpu(struct hv_sched *s, void *priv, unsigned pcpu)
 	HV_ASSERT(s->sys, hv_mask_test(&p->idle, pcpu));
 	hv_mask_clear(&p->idle, pcpu);
 	hv_mask_clear(&p->tickled, pcpu);
+	if (p->timer.pcpu == pcpu && !hv_mask_empty(hv_unit_valid(s), s->nw))
+		p->timer.pcpu = hv_mask_after(hv_unit_valid(s), pcpu, s->nw);
 }
 
 /* ---- events (section 6) */

@@ -109,8 +109,11 @@ static int check_queues(struct finding *f, const struct rtds_pool *p)
 
 static int check_pcpus(struct finding *f, const struct hv_sched *s, const struct rtds_pool *p)
 {
+	struct hv_mask masters;
+
 	f->unit = NULL;
-	hv_mask_for_each(c, hv_unit_valid(s), s->nw)
+	hv_sched_masters(s, &masters);
+	hv_mask_for_each(c, &masters, s->nw)
 	{
 		const struct hv_unit *curr = hv_resource_of(s->sys, c)->curr;
 
@@ -120,9 +123,8 @@ static int check_pcpus(struct finding *f, const struct hv_sched *s, const struct
 		    "rtds: a pCPU shows the rank of what runs");
 	}
 	f->pcpu = HV_NO_PCPU;
-	LAW(f, hv_mask_subset(&p->idle, hv_unit_valid(s), s->nw), "rtds: only pCPUs here are idle");
-	LAW(f, hv_mask_subset(&p->tickled, hv_unit_valid(s), s->nw),
-	    "rtds: only pCPUs here are tickled");
+	LAW(f, hv_mask_subset(&p->idle, &masters, s->nw), "rtds: only pCPUs here are idle");
+	LAW(f, hv_mask_subset(&p->tickled, &masters, s->nw), "rtds: only pCPUs here are tickled");
 	return 0;
 }
 
