@@ -126,57 +126,6 @@ static void show_config(const struct arguments *a, const struct scenario_file *f
 	}
 }
 
-static int print_json(FILE *out, const void *report)
-{
-	return report_json(out, report);
-}
-
-static int print(struct arguments *a, const char *argv0, const struct report *r)
-{
-	int code = EXIT_HELD, ret = 0;
-
-	if (a->session.json)
-		code = session_write_json(&a->session, argv0, print_json, r);
-	if (!a->session.json || a->session.json_path) {
-		if (a->quiet)
-			report_print_findings(stdout, r);
-		else
-			ret = report_print(stdout, r);
-	}
-	if (ret != 0) {
-		fprintf(stderr, "%s: out of memory\n", argv0);
-		return EXIT_INTERNAL;
-	}
-	return code;
-}
-
-static int run_file(struct arguments *a, const char *argv0, const struct scenario_file *f)
-{
-	struct campaign campaign;
-	struct report report;
-	int code, ret;
-
-	session_start(&a->session, a->quiet);
-	ret = campaign_run(f, &a->session.campaign, &campaign);
-	if (ret == 0) {
-		ret = campaign_report(&campaign, &report);
-		if (ret != 0)
-			campaign_free(&campaign);
-	}
-	if (ret != 0) {
-		fprintf(stderr, "%s: %s\n", argv0,
-			ret == -HV_ENOMEM ? "out of memory" : strerror(-ret));
-		return EXIT_INTERNAL;
-	}
-	report.each_vm = a->each_vm;
-	code = print(a, argv0, &report);
-	if (code == EXIT_HELD)
-		code = session_exit_code(report_verdict(&report));
-	campaign_report_free(&report);
-	campaign_free(&campaign);
-	return session_close_stdout(argv0, code);
-}
-
 int cmd_run(int argc, char **argv)
 {
 	static const struct argp_child children[] = {{&session_argp, 0, NULL, 0}, {0}};
@@ -192,11 +141,13 @@ int cmd_run(int argc, char **argv)
 	struct arguments a = {.path = NULL};
 	struct sc_diag diag = {.out = stderr};
 	struct scenario_file *file = NULL;
+	struct session_view view;
 	int code = EXIT_HELD, ret;
 
 	assert(argc > 0);
 	if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
 		return EXIT_USAGE;
+	view = (struct session_view){.each_vm = a.each_vm, .quiet = a.quiet};
 	ret = scenario_load(a.path, a.session.set, a.session.n_sets, &diag, &file);
 	if (ret != 0) {
 		if (diag.errors == 0)
@@ -213,7 +164,7 @@ int cmd_run(int argc, char **argv)
 	if (code == EXIT_HELD) {
 		if (a.show_config)
 			show_config(&a, file);
-		code = run_file(&a, argv[0], file);
+		code = session_run(&a.session, argv[0], file, &view);
 	}
 	scenario_file_free(file);
 	session_free(&a.session);

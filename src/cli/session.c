@@ -185,7 +185,7 @@ int session_close_stdout(const char *argv0, int code)
 	return EXIT_INTERNAL;
 }
 
-int session_exit_code(enum report_verdict verdict)
+static int exit_code(enum report_verdict verdict)
 {
 	switch (verdict) {
 	case REPORT_FAILED:
@@ -201,4 +201,61 @@ int session_exit_code(enum report_verdict verdict)
 		return EXIT_HELD;
 	}
 	return EXIT_INTERNAL;
+}
+
+static int print_json(FILE *out, const void *report)
+{
+	return report_json(out, report);
+}
+
+static int print_report(struct session *s, const char *argv0, const struct report *r, bool quiet)
+{
+	int code = EXIT_HELD, ret = 0;
+
+	if (s->json)
+		code = session_write_json(s, argv0, print_json, r);
+	if (!s->json || s->json_path) {
+		if (quiet) {
+			report_print_notes(stdout, r);
+			report_print_findings(stdout, r);
+		} else {
+			ret = report_print(stdout, r);
+		}
+	}
+	if (ret != 0) {
+		fprintf(stderr, "%s: out of memory\n", argv0);
+		return EXIT_INTERNAL;
+	}
+	return code;
+}
+
+int session_run(struct session *s, const char *argv0, const struct scenario_file *f,
+		const struct session_view *view)
+{
+	struct campaign campaign;
+	struct report report;
+	int code, ret;
+
+	assert(s && f && view);
+	session_start(s, view->quiet);
+	ret = campaign_run(f, &s->campaign, &campaign);
+	if (ret == 0) {
+		ret = campaign_report(&campaign, &report);
+		if (ret != 0)
+			campaign_free(&campaign);
+	}
+	if (ret != 0) {
+		fprintf(stderr, "%s: %s\n", argv0,
+			ret == -HV_ENOMEM ? "out of memory" : strerror(-ret));
+		return EXIT_INTERNAL;
+	}
+	report.each_vm = view->each_vm;
+	report.note = view->note;
+	report.n_notes = view->n_notes;
+	code = print_report(s, argv0, &report, view->quiet);
+	if (code == EXIT_HELD)
+		code = exit_code(report_verdict(&report));
+	campaign_report_free(&report);
+	campaign_free(&campaign);
+	return session_close_stdout(argv0, code);
 }

@@ -1,5 +1,5 @@
 /*
- * What `run` and `experiment` share: options that say how runs are made, Ctrl-C, where results go.
+ * What `run`, `compare` and `experiment` share: options that say how runs are made, Ctrl-C, where results go.
  */
 #ifndef HVSCHED_CLI_SESSION_H
 #define HVSCHED_CLI_SESSION_H
@@ -51,7 +51,14 @@ int session_write_json(struct session *s, const char *argv0, session_print print
  * reached its file.
  */
 int session_close_stdout(const char *argv0, int code);
-/* The exit code of a report. */
-int session_exit_code(enum report_verdict verdict);
+/* How the report of a scenario is shown. */
+struct session_view {
+	bool each_vm, quiet;
+	const char *const *note; /* see struct report */
+	unsigned n_notes;
+};
+/* Run the campaign of a file, print its report (tables, JSON or both): the exit code. */
+int session_run(struct session *s, const char *argv0, const struct scenario_file *f,
+		const struct session_view *view);
 
 #endif

@@ -188,6 +188,15 @@ static json_t *expect_object(const struct report *r, const struct report_expect 
 	return object;
 }
 
+static json_t *notes_array(const struct report *r)
+{
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < r->n_notes; i++)
+		json_array_append_new(array, json_string(r->note[i]));
+	return array;
+}
+
 int report_json(FILE *out, const struct report *r)
 {
 	json_t *root = json_object(), *variants = json_array(), *expects = json_array();
@@ -204,6 +213,8 @@ int report_json(FILE *out, const struct report *r)
 	put(root, "hash", hash_text(report_hash(r)));
 	put(root, "variants", variants);
 	put(root, "expectations", expects);
+	if (r->n_notes)
+		put(root, "notes", notes_array(r));
 	if (!root || !variants || !expects) {
 		json_decref(root);
 		return -HV_ENOMEM;

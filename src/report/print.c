@@ -494,6 +494,15 @@ static void print_trouble(FILE *out, const struct report *r)
 	}
 }
 
+void report_print_notes(FILE *out, const struct report *r)
+{
+	assert(out && r);
+	if (r->n_notes)
+		fprintf(out, "\nNotes\n");
+	for (unsigned i = 0; i < r->n_notes; i++)
+		fprintf(out, "  %s\n", r->note[i]);
+}
+
 void report_print_findings(FILE *out, const struct report *r)
 {
 	assert(out && r);
@@ -510,6 +519,7 @@ int report_print(FILE *out, const struct report *r)
 	assert(out && r);
 	assert(r->n_variants > 0);
 	ret = print_header(out, r);
+	report_print_notes(out, r);
 	if (ret == 0)
 		ret = print_vms(out, r);
 	if (ret == 0)

@@ -33,7 +33,9 @@ struct report {
 	unsigned n_expects;
 	unsigned n_planned; /* runs that were asked for */
 	bool interrupted;
-	bool each_vm; /* a line for each VM and pCPU, not for each group */
+	bool each_vm;		 /* a line for each VM and pCPU, not for each group */
+	const char *const *note; /* what the reader must know beforehand, a line each */
+	unsigned n_notes;
 };
 
 /* Mean and range over runs. n = 0: no run has the value. */
@@ -95,7 +97,8 @@ char *report_format(enum report_unit unit, const char *rate, double value, char 
 char *report_format_range(enum report_unit unit, const char *rate, const struct report_range *range,
 			  char *buf, size_t size);
 
-/* All tables, the expectations and the verdict line. 0, -HV_ENOMEM. */
+void report_print_notes(FILE *out, const struct report *r);
+/* Notes, all tables, the expectations and the verdict line. 0, -HV_ENOMEM. */
 int report_print(FILE *out, const struct report *r);
 /* The end of it alone: expectations, what went wrong, the verdict line. */
 void report_print_findings(FILE *out, const struct report *r);

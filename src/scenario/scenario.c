@@ -299,7 +299,23 @@ static bool apply_command_line(struct loader *l, struct sc_node *root, const str
 	return ok;
 }
 
-static void load_tree(struct loader *l, const struct sc_set *set, unsigned int n_sets)
+/* What the caller changes in a file before it is read. */
+struct changes {
+	const struct sc_set *set;
+	unsigned int n_sets;
+	const char *variants; /* YAML: instead of the file's; its expectations are left out */
+};
+
+static bool replace_variants(struct sc_parse *p, struct sc_node *root, const char *variants)
+{
+	struct sc_node *node = sc_tree_read(p, "variants", variants, strlen(variants));
+
+	if (node && root->kind == SC_MAP)
+		sc_map_put(p, root, "variants", node);
+	return node;
+}
+
+static void load_tree(struct loader *l, const struct changes *changes)
 {
 	struct sc_parse *p = &l->parse;
 	struct scenario *base = sc_alloc(p->arena, 1, sizeof(*base));
@@ -307,7 +323,9 @@ static void load_tree(struct loader *l, const struct sc_set *set, unsigned int n
 	const struct sc_node *variants;
 	bool ok;
 
-	if (!apply_command_line(l, root, set, n_sets))
+	if (!apply_command_line(l, root, changes->set, changes->n_sets))
+		return;
+	if (changes->variants && !replace_variants(p, root, changes->variants))
 		return;
 	l->root = root;
 	ok = read_scenario(p, root, l->dir, NULL, base);
@@ -318,13 +336,13 @@ static void load_tree(struct loader *l, const struct sc_set *set, unsigned int n
 		l->file->variant = base;
 		l->file->n_variants = 1;
 	}
-	if (p->diag->errors == 0)
+	if (p->diag->errors == 0 && !changes->variants)
 		sc_expect_read(p, sc_map_find(root, "expect"), l->file);
 }
 
-int scenario_load_text(const char *name, const char *text, size_t len, const char *dir,
-		       const struct sc_set *set, unsigned int n_sets, struct sc_diag *diag,
-		       struct scenario_file **out)
+static int load_text(const char *name, const char *text, size_t len, const char *dir,
+		     const struct changes *changes, struct sc_diag *diag,
+		     struct scenario_file **out)
 {
 	struct sc_arena *arena = sc_arena_create();
 	struct loader l = {.parse = {.arena = arena, .diag = diag}};
@@ -338,7 +356,7 @@ int scenario_load_text(const char *name, const char *text, size_t len, const cha
 	l.file->path = sc_strdup(arena, name);
 	l.root = sc_tree_read(&l.parse, name, text, len);
 	if (l.root)
-		load_tree(&l, set, n_sets);
+		load_tree(&l, changes);
 	if (diag->errors) {
 		sc_arena_destroy(arena);
 		return -EINVAL;
@@ -348,11 +366,21 @@ int scenario_load_text(const char *name, const char *text, size_t len, const cha
 	return 0;
 }
 
-int scenario_load(const char *path, const struct sc_set *set, unsigned int n_sets,
-		  struct sc_diag *diag, struct scenario_file **out)
+int scenario_load_text(const char *name, const char *text, size_t len, const char *dir,
+		       const struct sc_set *set, unsigned int n_sets, struct sc_diag *diag,
+		       struct scenario_file **out)
+{
+	struct changes changes = {.set = set, .n_sets = n_sets};
+
+	return load_text(name, text, len, dir, &changes, diag, out);
+}
+
+int scenario_load_as(const char *path, const struct sc_set *set, unsigned int n_sets,
+		     const char *variants, struct sc_diag *diag, struct scenario_file **out)
 {
 	struct sc_arena *arena = sc_arena_create();
 	struct sc_parse p = {.arena = arena, .diag = diag};
+	struct changes changes = {set, n_sets, variants};
 	size_t len = 0;
 	char *text;
 	int error = 0;
@@ -361,13 +389,18 @@ int scenario_load(const char *path, const struct sc_set *set, unsigned int n_set
 	*out = NULL;
 	text = sc_file_text(arena, path, &len, &error);
 	if (text)
-		error = scenario_load_text(path, text, len, sc_file_dir(arena, path), set, n_sets,
-					   diag, out);
+		error = load_text(path, text, len, sc_file_dir(arena, path), &changes, diag, out);
 	else
 		sc_error(&p, &(struct sc_mark){.file = path}, "cannot read the scenario: %s",
 			 strerror(-error));
 	sc_arena_destroy(arena);
 	return error;
+}
+
+int scenario_load(const char *path, const struct sc_set *set, unsigned int n_sets,
+		  struct sc_diag *diag, struct scenario_file **out)
+{
+	return scenario_load_as(path, set, n_sets, NULL, diag, out);
 }
 
 void scenario_file_free(struct scenario_file *f)

@@ -429,6 +429,12 @@ struct sc_diag {
 int scenario_load(const char *path, const struct sc_set *set, unsigned int n_sets,
 		  struct sc_diag *diag, struct scenario_file **out);
 /*
+ * The same with these variants (YAML, a list as in a file) instead of the file's own, and without
+ * its expectations, which may be about those.
+ */
+int scenario_load_as(const char *path, const struct sc_set *set, unsigned int n_sets,
+		     const char *variants, struct sc_diag *diag, struct scenario_file **out);
+/*
  * The same from memory; `name` stands for the file in messages. Relative paths in it start from
  * `dir`.
  */
