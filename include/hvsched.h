@@ -208,48 +208,49 @@ int hv_check(struct hv_sys *sys, struct hv_violation *out);
 /* ---- pCPUs and pools */
 
 /*
- * What takes pCPUs from where guests run never waits: it checks everything, stops new placement there,
- * and answers -HV_EAGAIN while a guest still runs. Let pCPUs handle their events and call again; nothing
- * needs memory any more. Until then the removal, off-lining or move is *unfinished*, and can be called
- * off: by hv_pool_add_pcpu(), hv_pcpu_up(), hv_domain_move() to the pool where the domain is. One resource
- * at a time can be leaving its pool (-HV_EADDRNOTAVAIL for others). While the instance is suspended all
- * these are refused with -HV_EBUSY.
+ * What takes pCPUs from where guests run never waits: it checks everything, stops new placement
+ * there, and answers -HV_EAGAIN while a guest still runs. Let pCPUs handle their events and call
+ * again; nothing needs memory any more. Until then the removal, off-lining or move is
+ * *unfinished*, and can be called off: by hv_pool_add_pcpu(), hv_pcpu_up(), hv_domain_move() to
+ * the pool where the domain is. One resource at a time can be leaving its pool (-HV_EADDRNOTAVAIL
+ * for others). While the instance is suspended all these are refused with -HV_EBUSY.
  */
 
 /*
- * Bring a pCPU up: it is then free, under the idle policy; if that completes a resource of free pCPUs as
- * pool 0 wants them, they join pool 0. Or call off its off-lining. -HV_EEXIST, -HV_EINVAL, -HV_ENOMEM
- * (it stays down).
+ * Bring a pCPU up: it is then free, under the idle policy; if that completes a resource of free
+ * pCPUs as pool 0 wants them, they join pool 0. Or call off its off-lining. -HV_EEXIST,
+ * -HV_EINVAL, -HV_ENOMEM (it stays down).
  */
 int hv_pcpu_up(struct hv_sys *sys, unsigned pcpu);
 /*
- * Take a pCPU off line. Its whole resource leaves pool 0; what else belongs to that is free until it is
- * complete again. -HV_EINVAL (pCPU 0, no such pCPU), -HV_EEXIST (down already),
- * -HV_ENODEV (in another pool), -HV_EBUSY (last of pool 0, which has domains), -HV_EADDRNOTAVAIL,
- * -HV_EAGAIN: the resource has been asked to go idle; after its next decision a call completes. The
- * host forgets the pending events of a pCPU that is down.
+ * Take a pCPU off line. Its whole resource leaves pool 0; what else belongs to that is free until
+ * it is complete again. -HV_EINVAL (pCPU 0, no such pCPU), -HV_EEXIST (down already), -HV_ENODEV
+ * (in another pool), -HV_EBUSY (last of pool 0, which has domains), -HV_EADDRNOTAVAIL,
+ * -HV_EAGAIN: the resource has been asked to go idle; after its next decision a call completes.
+ * The host forgets the pending events of a pCPU that is down.
  */
 int hv_pcpu_down(struct hv_sys *sys, unsigned pcpu);
 /* Only the first half: all checks, and no new placement. The same answers but -HV_EAGAIN. */
 int hv_pcpu_down_begin(struct hv_sys *sys, unsigned pcpu);
 
 /*
- * Take all second and further threads of cores off line, or bring them up. -HV_EOPNOTSUPP (there are
- * none), -HV_EBUSY (a pool has granularity core or socket, or would lose its last pCPU), -HV_ENODEV (one is
- * in a pool other than 0), -HV_EADDRNOTAVAIL, -HV_ENOMEM: all as before. -HV_EAGAIN: call again.
+ * Take all second and further threads of cores off line, or bring them up. -HV_EOPNOTSUPP (there
+ * are none), -HV_EBUSY (a pool has granularity core or socket, or would lose its last pCPU),
+ * -HV_ENODEV (one is in a pool other than 0), -HV_EADDRNOTAVAIL, -HV_ENOMEM: all as before.
+ * -HV_EAGAIN: call again.
  */
 int hv_smt_set(struct hv_sys *sys, bool on);
 
 /*
- * Pause all domains, then stop scheduling: pCPUs may lose their power. -HV_EAGAIN while a guest runs,
- * -HV_EEXIST (suspended already), -HV_EBUSY (a removal is unfinished).
+ * Pause all domains, then stop scheduling: pCPUs may lose their power. -HV_EAGAIN while a guest
+ * runs, -HV_EEXIST (suspended already), -HV_EBUSY (a removal is unfinished).
  */
 int hv_suspend(struct hv_sys *sys);
 /*
- * Go on, or call off an unfinished suspend. back: pCPUs that returned, NULL = all. The others are down
- * now and their resources have left their pools; domains of a pool that has lost all are in pool 0.
- * Nothing else is placed anew. -HV_EINVAL (not suspended; pCPU 0 is not in back; pool 0 would lose all),
- * -HV_ENOMEM: still suspended.
+ * Go on, or call off an unfinished suspend. back: pCPUs that returned, NULL = all. The others are
+ * down now and their resources have left their pools; domains of a pool that has lost all are in
+ * pool 0. Nothing else is placed anew. -HV_EINVAL (not suspended; pCPU 0 is not in back; pool 0
+ * would lose all), -HV_ENOMEM: still suspended.
  */
 int hv_resume(struct hv_sys *sys, const struct hv_mask *back);
 
@@ -257,8 +258,8 @@ int hv_resume(struct hv_sys *sys, const struct hv_mask *back);
 unsigned hv_gran_size(const struct hv_sys *sys, enum hv_gran gran);
 /*
  * Create an empty pool. id >= 0, or -1 for the next free one. -HV_EEXIST, -HV_ENOENT (no such
- * policy), -HV_ENOSPC (2 x pCPUs pools), -HV_ENOMEM, -HV_EINVAL (no granularity, or one for which the
- * pCPUs that are up do not form resources of equal size).
+ * policy), -HV_ENOSPC (2 x pCPUs pools), -HV_ENOMEM, -HV_EINVAL (no granularity, or one for which
+ * the pCPUs that are up do not form resources of equal size).
  */
 int hv_pool_create(struct hv_sys *sys, int id, const char *policy, enum hv_gran gran,
 		   struct hv_pool **out);
@@ -267,17 +268,18 @@ int hv_pool_destroy(struct hv_pool *pool);
 /* Change the granularity of an empty pool. -HV_EBUSY (it has pCPUs), -HV_EINVAL as for creation. */
 int hv_pool_set_gran(struct hv_pool *pool, enum hv_gran gran);
 /*
- * Add the whole resource that holds this pCPU; all its pCPUs must be up and free (-HV_ENODEV). 0 when it
- * is there already. -HV_EADDRNOTAVAIL (leaving another pool), -HV_ENOMEM. Raises SCHEDULE on the
- * resource's master.
+ * Add the whole resource that holds this pCPU; all its pCPUs must be up and free (-HV_ENODEV). 0
+ * when it is there already. -HV_EADDRNOTAVAIL (leaving another pool), -HV_ENOMEM. Raises SCHEDULE
+ * on the resource's master.
  */
 int hv_pool_add_pcpu(struct hv_pool *pool, unsigned pcpu);
 /*
- * Remove the whole resource that holds this pCPU; its pCPUs are free then. A unit that may run nowhere
- * else in the pool may run everywhere from now on. -HV_EINVAL (down, or pCPU 0's resource and pool 0),
- * -HV_EADDRNOTAVAIL (not in this pool, or another removal is unfinished), -HV_EBUSY (last of a pool that
- * has domains), -HV_EAGAIN: units were sent away, but one still runs there. A policy may put
- * another one in its place: what runs (hv_pcpu_loaded()) must be paused or pinned elsewhere then.
+ * Remove the whole resource that holds this pCPU; its pCPUs are free then. A unit that may run
+ * nowhere else in the pool may run everywhere from now on. -HV_EINVAL (down, or pCPU 0's resource
+ * and pool 0), -HV_EADDRNOTAVAIL (not in this pool, or another removal is unfinished), -HV_EBUSY
+ * (last of a pool that has domains), -HV_EAGAIN: units were sent away, but one still runs there.
+ * A policy may put another one in its place: what runs (hv_pcpu_loaded()) must be paused or
+ * pinned elsewhere then.
  */
 int hv_pool_remove_pcpu(struct hv_pool *pool, unsigned pcpu);
 /* Only the first half: all checks, and no new placement. The same answers but -HV_EAGAIN. */
@@ -288,8 +290,8 @@ void hv_free_pcpus(const struct hv_sys *sys, struct hv_mask *out);
 struct hv_pool *hv_pool_next(struct hv_sys *sys, int from);
 /*
  * Move a domain: units are rebuilt for the pool's granularity, with its policy's default
- * parameters and no affinity. 0 when it is there already. -HV_ENOENT (no pCPU there), -HV_EBUSY (on its
- * way to another pool), -HV_ENOMEM, -HV_EAGAIN: it is paused, but a vCPU still runs.
+ * parameters and no affinity. 0 when it is there already. -HV_ENOENT (no pCPU there), -HV_EBUSY
+ * (on its way to another pool), -HV_ENOMEM, -HV_EAGAIN: it is paused, but a vCPU still runs.
  */
 int hv_domain_move(struct hv_domain *d, struct hv_pool *to);
 struct hv_pool *hv_pool_find(struct hv_sys *sys, int id);
@@ -313,8 +315,8 @@ int hv_domain_identify(struct hv_domain *d, const uint8_t handle[16], bool contr
 /*
  * Create the next vCPU (ids ascend), down at first. hard and soft may be NULL (all): affinity is
  * final before the policy places the unit (core-scheduling 3.1). host is the host's own pointer.
- * -HV_ENOSPC (max_vcpus reached), -HV_EINVAL (hard affinity misses the pool), -HV_EBUSY (on its way to
- * another pool), -HV_ENOMEM.
+ * -HV_ENOSPC (max_vcpus reached), -HV_EINVAL (hard affinity misses the pool), -HV_EBUSY (on its
+ * way to another pool), -HV_ENOMEM.
  */
 int hv_vcpu_create(struct hv_domain *d, void *host, const struct hv_mask *hard,
 		   const struct hv_mask *soft, struct hv_vcpu **out);
@@ -704,8 +706,8 @@ void hv_sched_masters(const struct hv_sched *s, struct hv_mask *out);
 /* Resource that holds this pCPU; never NULL for a pCPU that is up. */
 struct hv_resource *hv_resource_of(const struct hv_sys *sys, unsigned pcpu);
 /*
- * Topology: of the whole machine, valid as long as sys. A pCPU that has gone down is no sibling of any
- * until it returns; those that were never up count.
+ * Topology: of the whole machine, valid as long as sys. A pCPU that has gone down is no sibling
+ * of any until it returns; those that were never up count.
  */
 const struct hv_topology *hv_topology(const struct hv_sys *sys);
 const struct hv_mask *hv_core_mask(const struct hv_sys *sys, unsigned pcpu);

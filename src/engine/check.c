@@ -37,8 +37,8 @@ static bool time_sums(const struct hv_vcpu *v)
 }
 
 /*
- * Runstates follow the flags, but those that a policy sets and clears by itself (parked, migrating) only
- * with the next wake, sleep or switch.
+ * Runstates follow the flags, but those that a policy sets and clears by itself (parked,
+ * migrating) only with the next wake, sleep or switch.
  */
 static bool state_agrees(const struct hv_vcpu *v)
 {

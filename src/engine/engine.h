@@ -199,8 +199,8 @@ void hv_resource_split(struct hv_resource *r);
 int hv_resource_attach(struct hv_resource *r, struct hv_pool *pool);
 void hv_resource_detach(struct hv_resource *r);
 /*
- * The resource is to leave its pool; off: the pCPU that is to go off line, HV_NO_PCPU = none. After all
- * checks it is not in the pool's masks any more.
+ * The resource is to leave its pool; off: the pCPU that is to go off line, HV_NO_PCPU = none.
+ * After all checks it is not in the pool's masks any more.
  */
 int hv_leave_begin(struct hv_resource *r, uint32_t off);
 /* Units that are there go elsewhere; -HV_EAGAIN if one still runs, else the resource is free now. */

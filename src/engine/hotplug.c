@@ -2,12 +2,13 @@
 /*
  * pCPUs come and go: hotplug, SMT on and off, suspend and resume.
  *
- * A pCPU that goes off line takes its whole resource out of pool 0; the resource is first sent idle, by
- * work for its idle context, so that the attempt after that succeeds whatever waits for a pCPU.
- * What a pCPU needs is kept while it is off line: it comes back without memory for itself.
+ * A pCPU that goes off line takes its whole resource out of pool 0; the resource is first sent
+ * idle, by work for its idle context, so that the attempt after that succeeds whatever waits for
+ * a pCPU. What a pCPU needs is kept while it is off line: it comes back without memory for
+ * itself.
  *
- * Laws: everything is checked before anything is changed, and what was changed is undone exactly; pools
- * are not touched by a suspend, and by a resume only where pCPUs have not returned.
+ * Laws: everything is checked before anything is changed, and what was changed is undone exactly;
+ * pools are not touched by a suspend, and by a resume only where pCPUs have not returned.
  *
  * Source: core-scheduling section 4.5; section 9 (hazards); real-Xen faults 3, 6, 7, 8.
  */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A domain moves to another pool: its vCPUs stay, its units are made anew for the other pool's
- * granularity and policy. First everything is allocated, then every vCPU is paused, one after the other, and
- * the last step cannot fail. A vCPU keeps its runstate and its times; affinity and parameters are lost.
+ * granularity and policy. First everything is allocated, then every vCPU is paused, one after the
+ * other, and the last step cannot fail. A vCPU keeps its runstate and its times; affinity and
+ * parameters are lost.
  *
- * Laws: while a move is unfinished the domain is in its old pool, paused, and neither loses nor gains vCPUs;
- * the old policy forgets a unit before its resource changes; the old data are freed by the policy that made
- * them; no unit is taken from a policy before its context is saved.
+ * Laws: while a move is unfinished the domain is in its old pool, paused, and neither loses nor
+ * gains vCPUs; the old policy forgets a unit before its resource changes; the old data are freed
+ * by the policy that made them; no unit is taken from a policy before its context is saved.
  *
  * Source: core-scheduling sections 4.2, 4.6; real-Xen faults 4 and 9.
  */

@@ -5,9 +5,10 @@
  * pCPUs are merged first: the lowest one's resource takes the others in, and theirs sleep until
  * the split, so that neither step needs memory.
  *
- * Leaving has two halves. From the first on the resource is not in its pool's masks, so that nothing
- * new is placed there; but it still belongs to the pool and its policy. The second sends away the units that
- * are assigned to it; one that runs goes when it is switched out, and another attempt is needed then.
+ * Leaving has two halves. From the first on the resource is not in its pool's masks, so that
+ * nothing new is placed there; but it still belongs to the pool and its policy. The second sends
+ * away the units that are assigned to it; one that runs goes when it is switched out, and another
+ * attempt is needed then.
  *
  * Laws: a free pCPU's resource has g = 1, no pool, the idle policy and the lock that all free
  * pCPUs share. The lock pointer is the last thing that attach or detach changes, and the old lock

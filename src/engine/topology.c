@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shape of the machine: a copy of the host's topology, and for every pCPU the masks of its core and
- * socket. pCPUs that were never up are included; one that has gone down is no sibling until it returns.
+ * Shape of the machine: a copy of the host's topology, and for every pCPU the masks of its core
+ * and socket. pCPUs that were never up are included; one that has gone down is no sibling until
+ * it returns.
  *
  * Source: core-scheduling sections 1.2, 4.5, 10.
  */

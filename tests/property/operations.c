@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Random operations on the engine with every policy: domains, wakes, blocks, yields, pauses,
- * affinities, weights, caps, idle work, failing allocations, timers, passes and saves in any order,
- * on random machines with one or two pools. hv_check() walks the whole state after each of them.
+ * affinities, weights, caps, idle work, failing allocations, timers, passes and saves in any
+ * order, on random machines; pools of any policy and granularity come and go, pCPUs and domains
+ * change pools, pCPUs go off line and return, SMT is switched, the machine is suspended.
+ * hv_check() walks the whole state after each of them; what is refused or runs out of memory has
+ * left the pools as they were.
  *
  * Granularity is cpu, core or socket; with the latter two a look at every core says that never two
  * domains were in guest mode on it, whatever order its pCPUs saved and looked in (I3, I7).
@@ -20,6 +23,7 @@
 #include <inttypes.h>
 
 #define MAX_DOMAINS  8
+#define MAX_POOLS    4
 #define MAX_VCPUS    6
 #define MAX_POLICIES 16
 #define MS	     INT64_C(1000000)
@@ -27,12 +31,28 @@
 #define RUNS  500 /* per policy */
 #define STEPS 800
 
+/* What is done to pools and pCPUs. */
+enum {
+	CREATE_POOL,
+	DESTROY_POOL,
+	SET_GRAN,
+	ADD_PCPU,
+	REMOVE_PCPU,
+	MOVE_DOMAIN,
+	PCPU_UP,
+	PCPU_DOWN,
+	SMT,
+	SUSPEND,
+	RESUME,
+	NR_POOL_OPERATIONS,
+};
+
 struct trial {
 	struct fake *f;
 	const char *policy;
 	uint64_t seed, random;
 	unsigned step;
-	struct hv_pool *pools[2];
+	struct hv_pool *pools[MAX_POOLS];
 	struct hv_domain *domains[MAX_DOMAINS];
 	unsigned domain_pauses[MAX_DOMAINS];
 	int next_id;
@@ -42,6 +62,8 @@ struct trial {
 
 /* How much of what is special to resources of several pCPUs was met. */
 static uint64_t nr_waits, nr_forced, nr_shared;
+/* Operations on pools and pCPUs that were done, that were to be retried, that had no memory. */
+static uint64_t nr_done[NR_POOL_OPERATIONS], nr_again, nr_no_memory;
 
 /* Arguments: one given run, or runs of both policies. */
 static const char *only_policy;
@@ -187,6 +209,18 @@ static struct hv_vcpu *some_vcpu(struct trial *t)
 	return d && d->nr_vcpus ? d->vcpus[draw(t, d->nr_vcpus)] : NULL;
 }
 
+static struct hv_pool *some_pool(struct trial *t)
+{
+	struct hv_pool *pool = t->pools[draw(t, MAX_POOLS)];
+
+	return pool ? pool : t->pools[0];
+}
+
+static bool is_up(struct trial *t, unsigned c)
+{
+	return hv_mask_test(hv_online_mask(t->f->sys), c);
+}
+
 /* A vCPU whose guest executes now. */
 static struct hv_vcpu *some_running(struct trial *t)
 {
@@ -211,7 +245,7 @@ static void create_domain(struct trial *t)
 {
 	struct fake *f = t->f;
 	unsigned at = draw(t, MAX_DOMAINS), n = 1 + draw(t, MAX_VCPUS);
-	struct hv_pool *pool = t->pools[draw(t, 2)];
+	struct hv_pool *pool = some_pool(t);
 	struct hv_domain *d;
 	int rc;
 
@@ -316,7 +350,7 @@ static void set_params(struct trial *t)
 	struct hv_domain *d = t->domains[draw(t, MAX_DOMAINS)];
 	struct hv_domain_params p = {.weight = weights[draw(t, 6)],
 				     .cap = draw(t, 2) ? 0 : 1 + draw(t, 300)};
-	struct hv_pool *pool = t->pools[draw(t, 2)];
+	struct hv_pool *pool = some_pool(t);
 	struct hv_sched_params s;
 	int rc;
 
@@ -362,7 +396,7 @@ static void set_table(struct trial *t)
 		sum += w[i].runtime;
 	}
 	major = draw(t, 8) ? sum + draw(t, 2) * draw(t, 9000000) : sum / 2;
-	rc = hv_frame_set(t->pools[draw(t, 2)], major, nr, w);
+	rc = hv_frame_set(some_pool(t), major, nr, w);
 	EXPECT(t, rc == -HV_EOPNOTSUPP || rc == (good && major >= sum ? 0 : -HV_EINVAL));
 }
 
@@ -417,6 +451,8 @@ static void machine_step(struct trial *t)
 	struct fake *f = t->f;
 	unsigned c = draw(t, f->nr_pcpus);
 
+	if (!is_up(t, c))
+		c = 0;
 	switch (draw(t, 8)) {
 	case 0:
 		f->now += draw(t, 4) ? draw(t, 2000000) : draw(t, 60000000);
@@ -448,11 +484,161 @@ static void machine_step(struct trial *t)
 	}
 }
 
+/* ---- operations on pools and pCPUs */
+
+/* What an operation without effect must leave. */
+struct picture {
+	size_t bytes;
+	unsigned nr_pools;
+	struct hv_mask up, cpu_valid[MAX_POOLS], res_valid[MAX_POOLS];
+	uint32_t nr_domains[MAX_POOLS], nr_coming[MAX_POOLS];
+};
+
+static void take_picture(struct trial *t, struct picture *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->bytes = t->f->live_bytes;
+	p->up = *hv_online_mask(t->f->sys);
+	for (unsigned i = 0; i < MAX_POOLS; i++) {
+		if (!t->pools[i])
+			continue;
+		p->nr_pools++;
+		p->cpu_valid[i] = t->pools[i]->cpu_valid;
+		p->res_valid[i] = t->pools[i]->res_valid;
+		p->nr_domains[i] = t->pools[i]->nr_domains;
+		p->nr_coming[i] = t->pools[i]->nr_coming;
+	}
+}
+
+/* The host forgets what it knows of pCPUs that are down, and what a split has ended. */
+static void forget_pcpus(struct trial *t)
+{
+	for (unsigned c = 0; c < t->f->nr_pcpus; c++) {
+		if (is_up(t, c))
+			continue;
+		EXPECT(t, !t->f->saving[c]);
+		t->f->pending[c] = 0;
+		t->f->waiting[c] = false;
+	}
+}
+
+/* Everything that pCPUs have to do, they do; work for their idle contexts included. */
+static void settle(struct trial *t)
+{
+	struct fake *f = t->f;
+
+	f->hold_saves = false;
+	for (unsigned c = 0; c < f->nr_pcpus; c++) {
+		if (!is_up(t, c))
+			continue;
+		hv_work(f->sys, c, false);
+		if (f->saving[c])
+			fake_save(f, c);
+	}
+	fake_drain(f);
+	f->hold_saves = true;
+}
+
+/* One call; the arguments are drawn before, so that it can be repeated. */
+static int call_again(struct trial *t, unsigned op, unsigned at, unsigned c, struct hv_domain *d,
+		      unsigned what)
+{
+	struct hv_sys *sys = t->f->sys;
+	struct hv_mask back = {{0}};
+	unsigned nr_policies = 0;
+
+	switch (op) {
+	case CREATE_POOL:
+		while (hv_policies[nr_policies])
+			nr_policies++;
+		if (at == 0 || t->pools[at])
+			return -HV_EEXIST;
+		return hv_pool_create(sys, (int)at, hv_policies[what % nr_policies]->name,
+				      (enum hv_gran)(what / nr_policies % 3), &t->pools[at]);
+	case SET_GRAN:
+		return hv_pool_set_gran(t->pools[at], (enum hv_gran)(what % 3));
+	case ADD_PCPU:
+		return hv_pool_add_pcpu(t->pools[at], c);
+	case REMOVE_PCPU:
+		return what & 6 ? hv_pool_remove_pcpu(t->pools[at], c)
+				: hv_pool_remove_begin(t->pools[at], c);
+	case MOVE_DOMAIN:
+		return hv_domain_move(d, t->pools[at]);
+	case PCPU_UP:
+		return hv_pcpu_up(sys, c);
+	case PCPU_DOWN:
+		return what & 6 ? hv_pcpu_down(sys, c) : hv_pcpu_down_begin(sys, c);
+	case SMT:
+		return hv_smt_set(sys, what & 2);
+	case SUSPEND:
+		return hv_suspend(sys);
+	default:
+		back.w[0] = what;
+		return hv_resume(sys, what & 6 ? &back : NULL);
+	}
+}
+
+/* After the pCPUs have had their turns it is done; a removal only if nobody takes the pCPU again. */
+static int finish_operation(struct trial *t, unsigned op, unsigned at, unsigned c,
+			    struct hv_domain *d, unsigned what)
+{
+	int rc = -HV_EAGAIN;
+
+	for (unsigned i = 0; rc == -HV_EAGAIN && i < 2 * MAX_VCPUS + t->f->nr_pcpus; i++) {
+		settle(t);
+		rc = call_again(t, op, at, c, d, what);
+		forget_pcpus(t);
+		check(t);
+		nr_again++;
+	}
+	EXPECT(t, op == REMOVE_PCPU || rc != -HV_EAGAIN);
+	return rc;
+}
+
+static void pool_operation(struct trial *t)
+{
+	struct fake *f = t->f;
+	unsigned op = draw(t, NR_POOL_OPERATIONS), at = draw(t, MAX_POOLS);
+	unsigned c = draw(t, f->nr_pcpus), what = (unsigned)(draw64(t) | (draw64(t) & 0xff) | 1);
+	struct hv_domain *d = t->domains[draw(t, MAX_DOMAINS)];
+	struct picture before, after;
+	int rc;
+
+	if (op == SUSPEND && draw(t, 4))
+		op = RESUME;
+	if ((!t->pools[at] && op != CREATE_POOL) || (op == MOVE_DOMAIN && !d))
+		return;
+	if (op == DESTROY_POOL) {
+		if (at && hv_pool_destroy(t->pools[at]) == 0) {
+			t->pools[at] = NULL;
+			nr_done[op]++;
+		}
+		return;
+	}
+	take_picture(t, &before);
+	if (draw(t, 4) == 0)
+		f->fail_at = f->allocs + 1 + draw(t, 8);
+	rc = call_again(t, op, at, c, d, what);
+	f->fail_at = 0;
+	forget_pcpus(t);
+	take_picture(t, &after);
+	nr_no_memory += rc == -HV_ENOMEM;
+	if (rc && rc != -HV_EAGAIN)
+		EXPECT(t, memcmp(&before, &after, sizeof(before)) == 0);
+	check(t);
+	if (rc == -HV_EAGAIN && draw(t, 2))
+		rc = finish_operation(t, op, at, c, d, what);
+	nr_done[op] += rc == 0;
+}
+
 static void step(struct trial *t)
 {
 	struct hv_vcpu *v;
 
-	switch (draw(t, 20)) {
+	switch (draw(t, 21)) {
+	case 20:
+		pool_operation(t);
+		break;
 	case 0:
 		create_domain(t);
 		break;
@@ -493,16 +679,36 @@ static void step(struct trial *t)
 
 /* ---- the quiet phase */
 
+/* What is unfinished is called off; the machine is not suspended. */
+static void call_off(struct trial *t)
+{
+	struct hv_sys *sys = t->f->sys;
+
+	hv_resume(sys, NULL);
+	for (unsigned c = 0; c < t->f->nr_pcpus; c++)
+		hv_pcpu_up(sys, c);
+	for (unsigned c = 0; c < t->f->nr_pcpus; c++) {
+		for (unsigned i = 0; i < MAX_POOLS; i++) {
+			const struct hv_resource *r = hv_resource_of(sys, c);
+
+			if (r && r->pool && r->pool == t->pools[i])
+				EXPECT(t, hv_pool_add_pcpu(t->pools[i], c) == 0);
+		}
+	}
+	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
+		if (t->domains[i])
+			EXPECT(t, hv_domain_move(t->domains[i], t->domains[i]->pool) == 0);
+	}
+	check(t);
+}
+
 static void release_everything(struct trial *t)
 {
 	struct fake *f = t->f;
 
+	call_off(t);
+	settle(t);
 	f->hold_saves = false;
-	for (unsigned c = 0; c < f->nr_pcpus; c++) {
-		hv_work(f->sys, c, false);
-		if (f->saving[c])
-			fake_save(f, c);
-	}
 	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
 		struct hv_domain *d = t->domains[i];
 		/* rtds promises progress to what fits: 48 units of 1 % do, on one pCPU */
@@ -599,8 +805,10 @@ static void everybody_runs(struct trial *t)
 	hv_time end;
 
 	release_everything(t);
-	give_windows(t, t->pools[0]);
-	give_windows(t, t->pools[1]);
+	for (unsigned i = 0; i < MAX_POOLS; i++) {
+		if (t->pools[i])
+			give_windows(t, t->pools[i]);
+	}
 	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
 		struct hv_domain *d = t->domains[i];
 
@@ -664,6 +872,16 @@ static void survives_random_operations_and_everybody_runs(void **state)
 		      ", threads shared by one unit %" PRIu64 "\n",
 		      nr_waits, nr_forced, nr_shared);
 	assert_true(nr_waits > 1000 && nr_forced > 10 && nr_shared > 100);
+	print_message("# pools and pCPUs:");
+	for (unsigned i = 0; i < NR_POOL_OPERATIONS; i++) {
+		print_message(" %" PRIu64, nr_done[i]);
+		assert_true(nr_done[i] > 20);
+		nr_done[i] = 0;
+	}
+	print_message("; retries %" PRIu64 ", without memory %" PRIu64 "\n", nr_again,
+		      nr_no_memory);
+	assert_true(nr_again > 100 && nr_no_memory > 20);
+	nr_again = nr_no_memory = 0;
 }
 
 static void the_given_run_holds(void **state)
