@@ -1,6 +1,6 @@
 /*
- * Real-time policies in a scenario: periods, budgets and extratime of vCPUs under rtds (rtds section
- * 2), the time table of arinc653 (arinc653 sections 2, 4).
+ * Real-time policies in a scenario: periods, budgets and extratime of vCPUs under rtds (rtds
+ * section 2), the time table of arinc653 (arinc653 sections 2, 4).
  *
  * They may be given whatever the scheduler is, so that variants can change it; they count under
  * their own policy only.

@@ -674,8 +674,9 @@ static void two_pools_have_frames_of_their_own(void **state)
 
 	(void)state;
 	assert_int_equal(fake_create(f, 1, 2, 1, hv_policies), 0);
-	for (unsigned c = 0; c < 2; c++) {
+	for (unsigned c = 0; c < 2; c++)
 		assert_int_equal(hv_pcpu_up(f->sys, c), 0);
+	for (unsigned c = 0; c < 2; c++) {
 		assert_int_equal(hv_pool_create(f->sys, (int)c, "arinc653", HV_GRAN_CPU, &pool[c]),
 				 0);
 		assert_int_equal(hv_pool_add_pcpu(pool[c], c), 0);

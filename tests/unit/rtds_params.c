@@ -200,7 +200,77 @@ static void a_domain_takes_good_values_for_all_its_units_or_none(void **state)
 	world_end(w);
 }
 
-static void others_policies_have_no_such_parameters(void **state)
+/* Of pool 0, in pool 1 from now on. */
+static void move_pcpu(struct world *w, struct hv_pool *to, unsigned pcpu)
+{
+	assert_int_equal(hv_pool_remove_pcpu(w->f.pool, pcpu), 0);
+	assert_int_equal(hv_pool_add_pcpu(to, pcpu), 0);
+	fake_drain(&w->f);
+}
+
+/* Xen f294e3abe4: four commands, create pool, remove pCPU 1 from pool 0, add it, remove it. */
+static void the_only_pcpu_of_a_pool_can_be_removed(void **state)
+{
+	struct world *w = world_start(2);
+	struct hv_pool *test;
+
+	(void)state;
+	assert_int_equal(hv_pool_create(w->f.sys, 1, "rtds", HV_GRAN_CPU, &test), 0);
+	move_pcpu(w, test, 1);
+	assert_int_equal(hv_pool_remove_pcpu(test, 1), 0);
+	assert_int_equal(hv_pool_add_pcpu(w->f.pool, 1), 0);
+	fake_drain(&w->f);
+	assert_int_equal(hv_pool_destroy(test), 0);
+	world_end(w);
+}
+
+static void a_timer_goes_on_when_its_pcpu_leaves(void **state)
+{
+	struct world *w = world_start(3);
+	struct hv_pool *all = w->f.pool, *test;
+	struct rtds_unit *a;
+	int rc;
+
+	(void)state;
+	assert_int_equal(hv_pool_create(w->f.sys, 1, "rtds", HV_GRAN_CPU, &test), 0);
+	move_pcpu(w, test, 1);
+	move_pcpu(w, test, 2);
+	w->f.pool = test;
+	a = plain(w, 10, 4);
+	wake_at(w, 0, a);
+	assert_ptr_equal(running_on(w, 1), a);
+	go_to(w, 1 * MS);
+	while ((rc = hv_pool_remove_pcpu(test, 1)) == -HV_EAGAIN)
+		fake_drain(&w->f);
+	assert_int_equal(rc, 0);
+	fake_drain(&w->f);
+	assert_ptr_equal(running_on(w, 2), a);
+	fake_forget(&w->f);
+	go_to(w, 14 * MS);
+	ASSERT_SPANS(w, 2, {4 * MS, NULL}, {10 * MS, a}, {14 * MS, NULL});
+	w->f.pool = all;
+	world_end(w);
+}
+
+static void a_domain_that_comes_to_a_pool_has_the_defaults(void **state)
+{
+	struct world *w = world_start(2);
+	struct hv_pool *all = w->f.pool, *test;
+	struct rtds_unit *a = plain(w, 20, 5);
+	struct hv_vcpu *v = vcpu_of(a);
+
+	(void)state;
+	assert_int_equal(hv_pool_create(w->f.sys, 1, "rtds", HV_GRAN_CPU, &test), 0);
+	move_pcpu(w, test, 1);
+	assert_int_equal(hv_domain_move(v->domain, test), 0);
+	assert_params(rtds_unit(v->unit), 10000, 4000, true);
+	wake_at(w, 3 * MS, rtds_unit(v->unit));
+	assert_ptr_equal(running_on(w, 1), rtds_unit(v->unit));
+	w->f.pool = all;
+	world_end(w);
+}
+
+static void other_policies_have_no_such_parameters(void **state)
 {
 	struct fake *f = calloc(1, sizeof(*f));
 	struct hv_unit_params p = {10000, 4000, true};
@@ -229,7 +299,10 @@ int main(void)
 		cmocka_unit_test(turning_extratime_off_leaves_the_rest_of_the_budget),
 		cmocka_unit_test(case_16_a_domain_answers_the_defaults_whatever_was_set),
 		cmocka_unit_test(a_domain_takes_good_values_for_all_its_units_or_none),
-		cmocka_unit_test(others_policies_have_no_such_parameters),
+		cmocka_unit_test(the_only_pcpu_of_a_pool_can_be_removed),
+		cmocka_unit_test(a_timer_goes_on_when_its_pcpu_leaves),
+		cmocka_unit_test(a_domain_that_comes_to_a_pool_has_the_defaults),
+		cmocka_unit_test(other_policies_have_no_such_parameters),
 	};
 
 	return cmocka_run_group_tests_name("rtds_params", tests, NULL, NULL);
