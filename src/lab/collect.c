@@ -211,7 +211,7 @@ int lab_arrangement(const struct scenario *s, struct lab_runqueue **out, uint32_
 		.params = &host.params,
 		.policies = hv_policies,
 		.policy = sc_sched_name(s->xen.sched),
-		.gran = HV_GRAN_CPU,
+		.gran = s->xen.gran,
 		.set = lab_boot_params,
 		.ctx = (void *)s,
 	};

@@ -58,7 +58,7 @@ static int create_machine(struct lab_run *run)
 		.params = &run->host.params,
 		.policies = hv_policies,
 		.policy = sc_sched_name(run->s->xen.sched),
-		.gran = HV_GRAN_CPU,
+		.gran = run->s->xen.gran,
 		.set = set_params,
 		.trace = lab_watch,
 		.observe = run->observe,

@@ -34,10 +34,16 @@ static int64_t take_lock(struct mc_machine *m, const struct hv_lock *lock)
 
 /* ------------------------------------------------------------------ requests */
 
-/* How deep it sleeps is decided by how long it has been idle when the request is made. */
+/*
+ * How deep it sleeps is decided by how long it has been idle when the request is made; one whose siblings
+ * run a guest sleeps lightly.
+ */
 static int64_t idle_exit(const struct mc_pcpu *pc)
 {
-	return hw_idle_exit(&pc->machine->params, pc->machine->now - pc->idle_since);
+	struct mc_machine *m = pc->machine;
+	hv_time idle = hv_pcpu_urgent(m->sys, pc->id) ? 0 : m->now - pc->idle_since;
+
+	return hw_idle_exit(&m->params, idle);
 }
 
 static void poke(void *ctx, unsigned pcpu, unsigned events)
@@ -46,12 +52,18 @@ static void poke(void *ctx, unsigned pcpu, unsigned events)
 	struct mc_pcpu *pc = &m->pcpu[pcpu];
 	bool local = m->local_pcpu == pcpu;
 	int64_t delay = local ? 0 : m->params.cost.ipi;
-	bool merged = pc->pending != 0;
+	/* One that waits for siblings looks all the time. */
+	bool waits = pc->state == MC_PCPU_WAIT && events & HV_EVENT_SLAVE;
+	bool merged = pc->pending != 0 && !waits;
 
 	MC_LAW(m, pcpu < m->params.nr_pcpus && events);
 	pc->pending |= events;
 	if (merged || (local && pc->advancing))
 		return;
+	if (waits) {
+		mc_queue_at(m, &pc->poke, m->now, pc->poke_order);
+		return;
+	}
 	pc->exit_paid = false;
 	if (!local)
 		m->counters.ipis++;
@@ -87,10 +99,18 @@ void mc_poke_arrived(struct mc_pcpu *pc)
 		mc_settle_vcpu(pc->mv);
 		if (pc->mv->charge[MC_CHARGE_HYPERVISOR])
 			return; /* in the hypervisor: it looks when it leaves */
-		mc_pass(pc, m->params.cost.exit);
+		if (hv_resource_of(m->sys, pc->id)->g > 1)
+			/* Its siblings wait until it is in the hypervisor. */
+			mc_charge(pc->mv, m->params.cost.exit, MC_CHARGE_HYPERVISOR);
+		else
+			mc_pass(pc, m->params.cost.exit);
 		break;
 	case MC_PCPU_SWITCH:
 		break; /* likewise */
+	case MC_PCPU_WAIT:
+		if (mc_look(pc))
+			mc_look_around(pc);
+		break;
 	case MC_PCPU_OFFLINE:
 		MC_LAW(m, pc->state != MC_PCPU_OFFLINE);
 	}
@@ -106,7 +126,7 @@ static int64_t entry_cost(const struct mc_machine *m)
 }
 
 /* The pass lets the pCPU go on with what it has. */
-static void keep(struct mc_pcpu *pc, int64_t cost)
+void mc_keep(struct mc_pcpu *pc, int64_t cost)
 {
 	struct mc_machine *m = pc->machine;
 
@@ -117,12 +137,22 @@ static void keep(struct mc_pcpu *pc, int64_t cost)
 		return;
 	}
 	MC_LAW(m, pc->state == MC_PCPU_IDLE);
+	mc_enter_idle(pc);
+}
+
+void mc_enter_idle(struct mc_pcpu *pc)
+{
+	struct mc_machine *m = pc->machine;
+	bool forced = hv_pcpu_urgent(m->sys, pc->id);
+
 	pc->idle_since = m->now;
-	if (!pc->pending)
+	mc_set_mode(pc, forced ? OBSERVE_PCPU_FORCED_IDLE : OBSERVE_PCPU_IDLE);
+	mc_watch_forced(pc, forced);
+	if (!pc->pending && !forced)
 		mc_watch_idle(pc, true);
 }
 
-static void begin_switch(struct mc_pcpu *pc, struct mc_vcpu *to, int64_t cost)
+void mc_begin_switch(struct mc_pcpu *pc, struct mc_vcpu *to, int64_t cost)
 {
 	struct mc_machine *m = pc->machine;
 	struct mc_vcpu *from = pc->mv;
@@ -132,6 +162,7 @@ static void begin_switch(struct mc_pcpu *pc, struct mc_vcpu *to, int64_t cost)
 		mc_stop_running(from);
 	pc->mv = to;
 	pc->state = MC_PCPU_SWITCH;
+	mc_watch_forced(pc, false);
 	if (to) {
 		mc_start_running(to);
 		to->pcpu = pc->id;
@@ -166,13 +197,14 @@ void mc_pass(struct mc_pcpu *pc, int64_t keep_cost)
 	next = hv_event(m->sys, pc->id, events);
 	mc_execute(m, HV_NO_PCPU, HV_NO_PCPU);
 	m->counters.passes++;
-	if (next.kind == HV_KEEP) {
-		keep(pc, cost + keep_cost);
-		return;
-	}
-	MC_LAW(m, next.kind == HV_SWITCH); /* HV_AGAIN: only with units of several vCPUs */
 	MC_LAW(m, (next.from->idle ? NULL : next.from->host) == pc->mv);
-	begin_switch(pc, next.to->idle ? NULL : next.to->host, cost);
+	if (next.kind == HV_KEEP)
+		mc_keep(pc, cost + keep_cost);
+	else if (next.kind == HV_AGAIN)
+		mc_wait(pc, cost);
+	else
+		mc_begin_switch(pc, next.to->idle ? NULL : next.to->host, cost);
+	mc_look_around(pc);
 }
 
 void mc_switched(struct mc_pcpu *pc)
@@ -187,7 +219,21 @@ void mc_switched(struct mc_pcpu *pc)
 	mc_execute(m, pc->id, pc->id);
 	kind = hv_saved(m->sys, pc->id);
 	mc_execute(m, HV_NO_PCPU, HV_NO_PCPU);
-	MC_LAW(m, kind == HV_KEEP);
+	if (kind == HV_AGAIN) {
+		pc->entering = true;
+		pc->state = MC_PCPU_WAIT;
+	} else {
+		mc_finish_switch(pc);
+	}
+	mc_look_around(pc);
+}
+
+void mc_finish_switch(struct mc_pcpu *pc)
+{
+	struct mc_machine *m = pc->machine;
+	struct mc_vcpu *mv = pc->mv;
+
+	pc->entering = false;
 	if (mv) {
 		pc->state = MC_PCPU_RUN;
 		mv->entered = m->now;
@@ -198,8 +244,6 @@ void mc_switched(struct mc_pcpu *pc)
 		mc_footprint(pc, mv, mc_pressure_of(m, mv));
 	} else {
 		pc->state = MC_PCPU_IDLE;
-		pc->idle_since = m->now;
-		mc_set_mode(pc, OBSERVE_PCPU_IDLE);
 		mc_footprint(pc, NULL, 0);
 	}
 	if (pc->pending)
@@ -207,7 +251,7 @@ void mc_switched(struct mc_pcpu *pc)
 	else if (mv)
 		mc_requeue(pc);
 	else
-		mc_watch_idle(pc, true);
+		mc_enter_idle(pc);
 }
 
 void mc_wake(struct mc_vcpu *mv, struct mc_vcpu *from)

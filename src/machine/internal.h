@@ -3,6 +3,7 @@
  *
  *   machine.c    life of a machine and its VMs, the event loop, guest calls that only look
  *   host.c       the engine's host: pokes, timers, wakes, the schedule pass, switches
+ *   rendezvous.c pCPUs that wait for their siblings
  *   progress.c   work of running vCPUs: settling, callbacks, charges
  *   memory.c     what vCPUs share: SMT threads, caches, memory; their pace
  *   watch.c      idle while runnable, stalls
@@ -27,6 +28,7 @@ enum mc_pcpu_state {
 	MC_PCPU_IDLE,
 	MC_PCPU_SWITCH, /* in the hypervisor, on the way to mv, or to idle when mv is NULL */
 	MC_PCPU_RUN,	/* mv is on it */
+	MC_PCPU_WAIT,	/* in the hypervisor, until siblings have arrived or saved */
 };
 
 struct mc_pcpu {
@@ -41,6 +43,9 @@ struct mc_pcpu {
 	uint32_t pending; /* events of the engine that are raised and not handled */
 	bool exit_paid;	  /* the poke under way includes the exit from idle */
 	bool advancing;	  /* progress.c is in its callbacks: it will look at pending itself */
+	bool entering;	  /* MC_PCPU_WAIT: has saved, and will enter mv */
+	bool was_idle;	  /* MC_PCPU_WAIT: came from idle, and may go back to it */
+	bool forced;	  /* idle only because of what runs on its siblings */
 	uint8_t mode;	  /* enum observe_mode, last reported */
 	const struct mc_vm *mode_vm; /* ...and whose guest */
 	int64_t overhead; /* ns the hypervisor worked here, to be added to the next phase */
@@ -122,6 +127,7 @@ struct mc_machine {
 	void *trace_ctx;
 	/* watch.c */
 	struct hv_mask idle_mask; /* idle pCPUs on which no request is pending */
+	struct hv_mask forced;	  /* masters of resources with a pCPU that is forced idle */
 	bool closing;		  /* vCPUs are being freed: nobody watches any more */
 	struct mc_vcpu *waiting;
 	uint32_t nr_idle_wait; /* vCPUs with idle_since >= 0 */
@@ -169,6 +175,10 @@ extern const struct hv_host mc_host;
 void mc_pass(struct mc_pcpu *pc, int64_t keep_cost); /* handle its pending events now */
 void mc_switched(struct mc_pcpu *pc);		     /* the switch phase is over */
 void mc_poke_arrived(struct mc_pcpu *pc);
+void mc_begin_switch(struct mc_pcpu *pc, struct mc_vcpu *to, int64_t cost);
+void mc_finish_switch(struct mc_pcpu *pc); /* all have saved: enter what was switched to */
+void mc_keep(struct mc_pcpu *pc, int64_t cost);
+void mc_enter_idle(struct mc_pcpu *pc); /* its mode, and who may be waiting for it */
 void mc_engine_timer_fired(struct mc_machine *m, struct mc_engine_timer *slot);
 void mc_wake(struct mc_vcpu *mv, struct mc_vcpu *from);
 int mc_timer_slots_grow(struct mc_machine *m);
@@ -178,6 +188,11 @@ static inline void mc_execute(struct mc_machine *m, unsigned pcpu, unsigned loca
 	m->this_pcpu = pcpu == HV_NO_PCPU ? m->first_online : pcpu;
 	m->local_pcpu = local;
 }
+
+/* ---- rendezvous.c */
+void mc_wait(struct mc_pcpu *pc, int64_t cost); /* the engine answered HV_AGAIN */
+bool mc_look(struct mc_pcpu *pc);	 /* a pCPU that waits looks; true if it got further */
+void mc_look_around(struct mc_pcpu *pc); /* ...and all its siblings that wait, after its call */
 
 /* ---- progress.c */
 void mc_settle_vcpu(struct mc_vcpu *mv);   /* up to now; mv is on a pCPU */
@@ -220,6 +235,7 @@ int64_t mc_pressure_of(const struct mc_machine *m, const struct mc_vcpu *mv);
 /* ---- watch.c */
 void mc_watch_runstate(struct mc_vcpu *mv, enum hv_runstate_kind to);
 void mc_watch_idle(struct mc_pcpu *pc, bool idle); /* idle without a request pending, or not */
+void mc_watch_forced(struct mc_pcpu *pc, bool forced);
 void mc_watch_start(struct mc_machine *m);
 void mc_watch_settle(struct mc_machine *m);
 

@@ -186,6 +186,14 @@ static int bring_up(struct mc_machine *m)
 }
 
 /* Inside the guard: everything that calls the engine. */
+/* As at Xen's boot: what the host's pCPUs do not allow falls back to the next smaller one. */
+static enum hv_gran possible_gran(const struct mc_machine *m, enum hv_gran gran)
+{
+	while (gran != HV_GRAN_CPU && !hv_gran_size(m->sys, gran))
+		gran--;
+	return gran;
+}
+
 static void create_engine(void *ctx)
 {
 	struct creation *c = ctx;
@@ -202,7 +210,8 @@ static void create_engine(void *ctx)
 	if (!c->err)
 		c->err = bring_up(m);
 	if (!c->err)
-		c->err = hv_pool_create(m->sys, 0, cfg->policy, cfg->gran, &m->pool);
+		c->err = hv_pool_create(m->sys, 0, cfg->policy, possible_gran(m, cfg->gran),
+					&m->pool);
 	for (unsigned i = 0; i < m->params.nr_pcpus && !c->err; i++) {
 		if (m->online[i])
 			c->err = hv_pool_add_pcpu(m->pool, i);
@@ -516,7 +525,8 @@ static void try_destroy(struct mc_timer *t)
 	struct mc_machine *m = vm->machine;
 
 	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
-		if (vm->vcpu[i]->place != MC_OFF || vm->vcpu[i]->hv->is_running) {
+		if (vm->vcpu[i]->place != MC_OFF || vm->vcpu[i]->hv->is_running ||
+		    vm->vcpu[i]->hv->unit->is_running) {
 			mc_timer_set(t, m->now + DESTROY_RETRY);
 			return;
 		}

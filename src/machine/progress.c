@@ -110,7 +110,7 @@ void mc_settle_vcpu(struct mc_vcpu *mv)
 	if (!delta)
 		return;
 	mv->start = m->now;
-	if (pc->state == MC_PCPU_SWITCH) {
+	if (pc->state == MC_PCPU_SWITCH || pc->state == MC_PCPU_WAIT) {
 		mv->run_ns[OBSERVE_HYPERVISOR] += delta;
 		return;
 	}

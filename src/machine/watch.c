@@ -22,6 +22,37 @@ static bool idle_could_run(const struct mc_vcpu *mv)
 	return any != 0;
 }
 
+/* It waits while a thread stands idle that core scheduling keeps for the unit on its siblings. */
+static void note_core_wait(struct mc_vcpu *mv)
+{
+	struct mc_machine *m = mv->machine;
+
+	if (m->observe && m->pool->g > 1)
+		observe_core_wait(m->observe, mv->hv, m->now,
+				  hv_mask_intersects(&m->forced, &mv->hv->unit->hard, m->nw));
+}
+
+void mc_watch_forced(struct mc_pcpu *pc, bool forced)
+{
+	struct mc_machine *m = pc->machine;
+	const struct hv_resource *r;
+	bool any = false;
+
+	if (m->closing || pc->forced == forced)
+		return;
+	pc->forced = forced;
+	r = hv_resource_of(m->sys, pc->id);
+	hv_mask_for_each(c, &r->pcpus, m->nw) any |= m->pcpu[c].forced;
+	if (hv_mask_test(&m->forced, r->master) == any)
+		return;
+	if (any)
+		hv_mask_set(&m->forced, r->master);
+	else
+		hv_mask_clear(&m->forced, r->master);
+	for (struct mc_vcpu *mv = m->waiting; mv; mv = mv->wait_next)
+		note_core_wait(mv);
+}
+
 static void begin(struct mc_vcpu *mv)
 {
 	mv->idle_since = mv->machine->now;
@@ -53,6 +84,7 @@ void mc_watch_runstate(struct mc_vcpu *mv, enum hv_runstate_kind to)
 		if (mv->wait_next)
 			mv->wait_next->wait_prev = &mv->wait_next;
 		m->waiting = mv;
+		note_core_wait(mv);
 		if (idle_could_run(mv))
 			begin(mv);
 		return;

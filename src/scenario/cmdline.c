@@ -99,6 +99,8 @@ static bool read_uint(const struct word *w, unsigned int min, unsigned int max, 
 
 static const char *const sched_names[] = {"credit2",  "credit", "rtds",
 					  "arinc653", "null",	"round-robin"};
+/* By enum hv_gran. */
+static const char *const gran_names[] = {"cpu", "core", "socket"};
 static const char *const runqueue_names[] = {"cpu", "core", "socket", "node", "all"};
 static const char *const tickle_names[] = {"head", "head-fixed", "head-without", "with-2012",
 					   "without-2012"};
@@ -125,16 +127,12 @@ static bool read_sched(const struct word *w, struct sc_xen *xen)
 
 static bool read_gran(const struct word *w, struct sc_xen *xen)
 {
-	static const char *const later[] = {"core", "socket"};
+	int found = index_of(w->value, gran_names, 3);
 
-	(void)xen;
-	if (w->value && strcmp(w->value, "cpu") == 0)
-		return true;
-	if (index_of(w->value, later, 2) < 0)
+	if (found < 0)
 		return wrong(w, "cpu, core or socket");
-	sc_error(w->p, &w->mark, "sched-gran=%s is not available yet, expected sched-gran=cpu",
-		 w->value);
-	return false;
+	xen->gran = (enum hv_gran)found;
+	return true;
 }
 
 static bool read_runqueue(const struct word *w, struct sc_xen *xen)
@@ -536,6 +534,12 @@ bool sc_cmdline_read(struct sc_parse *p, const struct sc_node *node, struct sc_x
 	}
 	xen->cmdline = merge(p, xen->cmdline, text);
 	return ok;
+}
+
+const char *sc_gran_name(enum hv_gran gran)
+{
+	assert(gran <= HV_GRAN_SOCKET);
+	return gran_names[gran];
 }
 
 const char *sc_sched_name(enum sc_sched sched)

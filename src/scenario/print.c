@@ -152,8 +152,8 @@ static void print_xen(FILE *out, const struct sc_xen *xen)
 			xen->tslice_ms, xen->migration_delay_us, xen->balance_ratelimit_us,
 			xen->tickle_one_idle_cpu, sc_tickle_name(xen->tickle));
 	fprintf(out,
-		" sched-gran=cpu sched_ratelimit_us=%u\n#      sched_smt_power_savings=%d smt=%d",
-		xen->ratelimit_us, xen->smt_power_savings, xen->smt);
+		" sched-gran=%s sched_ratelimit_us=%u\n#      sched_smt_power_savings=%d smt=%d",
+		sc_gran_name(xen->gran), xen->ratelimit_us, xen->smt_power_savings, xen->smt);
 	if (xen->maxcpus)
 		fprintf(out, " maxcpus=%u", xen->maxcpus);
 	fprintf(out, " dom0_vcpus_pin=%d\n", xen->dom0_vcpus_pin);

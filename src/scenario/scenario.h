@@ -163,6 +163,7 @@ enum sc_tickle {
 struct sc_xen {
 	const char *cmdline; /* effective text: base and the variant's replacements */
 	enum sc_sched sched;
+	enum hv_gran gran; /* as asked for; a host whose cores differ gets a smaller one */
 	enum sc_runqueue runqueue;
 	unsigned int max_cpus_runqueue; /* >= 1 */
 	unsigned int migrate_resist_us;
@@ -456,6 +457,7 @@ void sc_workload_print(FILE *out, const struct workload *w);
 void sc_print_scalar(FILE *out, const char *text);
 
 const char *sc_sched_name(enum sc_sched sched);
+const char *sc_gran_name(enum hv_gran gran);
 const char *sc_tickle_name(enum sc_tickle tickle);
 const char *sc_runqueue_name(enum sc_runqueue runq);
 

@@ -190,12 +190,14 @@ static void an_unknown_parameter_is_an_error_with_the_nearest_name(void **state)
 	corrected("dom0_mem=4G", "dom0_mem has no effect here");
 }
 
-static void what_is_to_come_says_so(void **state)
+static void granularities_are_read(void **state)
 {
 	(void)state;
-	refused("sched-gran=core", "sched-gran=core is not available yet, expected sched-gran=cpu");
-	refused("sched-gran=socket", "not available yet");
+	assert_int_equal(xen("sched=credit")->gran, HV_GRAN_CPU);
+	assert_int_equal(xen("sched-gran=core")->gran, HV_GRAN_CORE);
+	assert_int_equal(xen("sched-gran=core sched-gran=socket")->gran, HV_GRAN_SOCKET);
 	refused("sched-gran=thread", "expected cpu, core or socket");
+	refused("sched-gran", "expected cpu, core or socket");
 }
 
 static void a_variant_replaces_and_adds_parameters(void **state)
@@ -235,7 +237,7 @@ int main(void)
 		cmocka_unit_test(what_xen_corrects_is_corrected_with_a_warning),
 		cmocka_unit_test(unknown_text_is_an_error_with_its_place),
 		cmocka_unit_test(an_unknown_parameter_is_an_error_with_the_nearest_name),
-		cmocka_unit_test(what_is_to_come_says_so),
+		cmocka_unit_test(granularities_are_read),
 		cmocka_unit_test(a_variant_replaces_and_adds_parameters),
 	};
 
