@@ -74,7 +74,7 @@ enum {
  * (expiry, cls, number).
  */
 enum hv_timer_class {
-	HV_TIMER_REPLENISH = 0,	 /* number: domain id (credit2), 0 (rtds) */
+	HV_TIMER_REPLENISH = 0,	 /* number: domain id (credit2), pool id (rtds) */
 	HV_TIMER_ACCOUNTING = 1, /* credit */
 	HV_TIMER_TICK = 2,	 /* credit; number: pCPU */
 	HV_TIMER_SCHEDULE = 3,	 /* end of a slice; number: master pCPU */
@@ -524,6 +524,7 @@ struct hv_vcpu {
 	bool idle;
 	bool is_running;		 /* loaded, or chosen to be loaded, and not yet saved off */
 	bool force_switch;		 /* to be switched alone, in or out of its running unit */
+	bool state_lags;		 /* its flags changed, its runstate will follow */
 	bool sleeps_late;		 /* paused while it alone ran of its unit; others come */
 	enum hv_runstate_kind new_state; /* chosen for the next switch */
 	hv_time birth;			 /* sum of runstate.time[] == runstate.since - birth */
@@ -716,6 +717,14 @@ const struct hv_mask *hv_online_mask(const struct hv_sys *sys);
 
 /* Assign a unit to a resource (member k gets its k-th pCPU). Locked. */
 void hv_unit_assign(struct hv_unit *u, struct hv_resource *r);
+/*
+ * For a policy's own laws: its domain is on the way to another pool and falls asleep vCPU by vCPU,
+ * so that the unit may not be runnable any more, and the policy not know it yet.
+ */
+static inline bool hv_unit_falls_asleep(const struct hv_unit *u)
+{
+	return u->domain && u->domain->move;
+}
 /* Some member is runnable (no pause flag, no pause count); idle units always are. Pure. */
 bool hv_unit_runnable(const struct hv_unit *u);
 /* The same, and each member's new_state is fixed for the coming switch. Call it on the unit that

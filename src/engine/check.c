@@ -36,22 +36,6 @@ static bool time_sums(const struct hv_vcpu *v)
 	return sum == v->runstate.since - v->birth;
 }
 
-/*
- * Runstates follow the flags, but those that a policy sets and clears by itself (parked,
- * migrating) only with the next wake, sleep or switch.
- */
-static bool state_agrees(const struct hv_vcpu *v)
-{
-	enum hv_runstate_kind state = v->runstate.state, rest = hv_vcpu_rest_state(v);
-	bool only_policy = !(v->pause_flags & ~(HV_PF_PARKED | HV_PF_MIGRATING)) &&
-			   !v->pause_count && !v->domain->pause_count;
-
-	/* vCPUs of a domain that moves are sent to sleep one after the other. */
-	if (v->domain->move && v->id >= v->domain->move->nr_off && state == HV_RUNNABLE)
-		return true;
-	return state == rest || (only_policy && (state == HV_RUNNABLE || state == HV_OFFLINE));
-}
-
 static int check_vcpu(const struct hv_sys *sys, const struct hv_vcpu *v, struct hv_violation *out)
 {
 	const struct hv_unit *u = v->unit;
@@ -62,7 +46,8 @@ static int check_vcpu(const struct hv_sys *sys, const struct hv_vcpu *v, struct 
 	    "member k of a unit is on the k-th pCPU of its resource", u, v->pcpu);
 	LAW(v->is_running == (loaded || p->from == v),
 	    "a vCPU runs exactly while it is loaded or being saved", u, v->pcpu);
-	LAW(loaded ? v->runstate.state == HV_RUNNING : state_agrees(v),
+	LAW(loaded ? v->runstate.state == HV_RUNNING
+		   : v->state_lags || v->runstate.state == hv_vcpu_rest_state(v),
 	    "the runstate says what the flags say", u, v->pcpu);
 	LAW(time_sums(v), "runstate times sum to entry time minus birth", u, v->pcpu);
 	LAW(!(v->pause_flags & HV_PF_MIGRATING) || u->is_running,

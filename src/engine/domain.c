@@ -42,6 +42,8 @@ int hv_domain_create(struct hv_pool *pool, int id, unsigned max_vcpus, struct hv
 	d->pool = pool;
 	d->id = id;
 	d->max_vcpus = max_vcpus;
+	d->suspended = sys->suspending;
+	d->pause_count = d->suspended;
 	for (unsigned i = 0; i < 4; i++)
 		d->handle[HV_HANDLE_BYTES - 1 - i] = (uint8_t)((uint32_t)id >> (8 * i));
 	d->vcpus = hv_alloc(sys, max_vcpus * sizeof(*d->vcpus));

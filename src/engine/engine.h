@@ -161,6 +161,7 @@ static inline void hv_runstate_change(struct hv_vcpu *v, enum hv_runstate_kind s
 		rs->since = now;
 	}
 	rs->state = state;
+	v->state_lags = false;
 	if (hv_tracing(u->sys))
 		hv_trace_runstate(v, old);
 }
@@ -203,13 +204,22 @@ void hv_resource_detach(struct hv_resource *r);
  * After all checks it is not in the pool's masks any more.
  */
 int hv_leave_begin(struct hv_resource *r, uint32_t off);
+/* Units that could run nowhere in the pool any more may run everywhere. */
+void hv_leave_break_affinities(struct hv_resource *r);
 /* Units that are there go elsewhere; -HV_EAGAIN if one still runs, else the resource is free now. */
 int hv_leave_finish(struct hv_resource *r);
 void hv_leave_cancel(struct hv_sys *sys);
 /* pCPUs that are up and share a resource with this one at this granularity. */
 void hv_gran_mask(const struct hv_sys *sys, enum hv_gran gran, unsigned pcpu, struct hv_mask *out);
 
-/* ---- pool.c */
+/* ---- pool.c, hotplug.c */
+/*
+ * The first halves as Xen has them: affinities are only broken when the resource leaves, and until
+ * then no unit that may run nowhere else may be placed anew.
+ */
+int hv_pool_remove_start(struct hv_pool *pool, unsigned pcpu);
+int hv_pcpu_down_start(struct hv_sys *sys, unsigned pcpu);
+int hv_pcpu_down_finish(struct hv_sys *sys, unsigned pcpu);
 /* The pCPUs that would join with this one are up, free and as many as the pool's resources have. */
 bool hv_pool_can_join(const struct hv_pool *pool, unsigned pcpu, struct hv_mask *pcpus);
 

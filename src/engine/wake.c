@@ -37,15 +37,23 @@ static void count_changed(struct hv_vcpu *v)
 void hv_unit_set_flag(struct hv_unit *u, uint32_t flag)
 {
 	HV_ASSERT(u->sys, hv_lock_held(u->res->lock) && !u->idle);
-	for (unsigned k = 0; k < u->nr_vcpus; k++)
-		hv_vcpu_set_flag(hv_unit_member(u, k), flag);
+	for (unsigned k = 0; k < u->nr_vcpus; k++) {
+		struct hv_vcpu *v = hv_unit_member(u, k);
+
+		hv_vcpu_set_flag(v, flag);
+		v->state_lags = v->runstate.state != HV_RUNNING;
+	}
 }
 
 void hv_unit_clear_flag(struct hv_unit *u, uint32_t flag)
 {
 	HV_ASSERT(u->sys, hv_lock_held(u->res->lock) && !u->idle);
-	for (unsigned k = 0; k < u->nr_vcpus; k++)
-		hv_vcpu_clear_flag(hv_unit_member(u, k), flag);
+	for (unsigned k = 0; k < u->nr_vcpus; k++) {
+		struct hv_vcpu *v = hv_unit_member(u, k);
+
+		hv_vcpu_clear_flag(v, flag);
+		v->state_lags = v->runstate.state != HV_RUNNING;
+	}
 }
 
 bool hv_unit_runnable(const struct hv_unit *u)
@@ -59,6 +67,19 @@ bool hv_unit_runnable(const struct hv_unit *u)
 	return false;
 }
 
+/*
+ * Its unit runs without it. Going by is_running alone would lose a wake that comes after the vCPU was
+ * switched away, alone or by a decision that kept its unit, and before its registers are saved.
+ */
+static inline bool is_left_out(const struct hv_vcpu *v)
+{
+	const struct hv_unit *u = v->unit;
+
+	if (!u->is_running)
+		return false;
+	return !v->is_running || (u->res->curr == u && v->runstate.state != HV_RUNNING);
+}
+
 static inline void wake_locked(struct hv_vcpu *v)
 {
 	struct hv_unit *u = v->unit;
@@ -69,7 +90,7 @@ static inline void wake_locked(struct hv_vcpu *v)
 		return;
 	if (s->policy->wake)
 		s->policy->wake(s, u);
-	if (u->is_running && !v->is_running)
+	if (is_left_out(v))
 		hv_force_request(v);
 }
 
@@ -238,8 +259,12 @@ int hv_unpause(struct hv_vcpu *v)
 void hv_domain_pause_count(struct hv_domain *d)
 {
 	d->pause_count++;
-	for (unsigned i = 0; i < d->nr_vcpus; i++)
-		count_changed(d->vcpus[i]);
+	for (unsigned i = 0; i < d->nr_vcpus; i++) {
+		struct hv_vcpu *v = d->vcpus[i];
+
+		count_changed(v);
+		v->state_lags = v->runstate.state != HV_RUNNING;
+	}
 }
 
 void hv_domain_pause_all(struct hv_domain *d)

@@ -168,7 +168,7 @@ static void a_second_affinity_call_before_the_pass_joins_the_first_migration(voi
 	assert_ptr_equal(hv_pcpu_loaded(f->sys, 2), v);
 }
 
-static void parking_changes_the_runstate_but_calls_nobody(void **state)
+static void parking_calls_nobody_and_the_runstate_follows(void **state)
 {
 	struct fake *f = *state;
 	struct hv_vcpu *a = running_vcpu(f), *b = fake_domain(f, 2, 1)->vcpus[0];
@@ -179,12 +179,20 @@ static void parking_changes_the_runstate_but_calls_nobody(void **state)
 	probe_forget(f->pool->sched);
 	l = hv_unit_lock(b->unit);
 	hv_unit_set_flag(b->unit, HV_PF_PARKED);
-	assert_int_equal(b->runstate.state, HV_OFFLINE);
+	assert_int_equal(b->runstate.state, HV_RUNNABLE); /* as Xen: nothing was called yet */
 	assert_false(hv_unit_runnable(b->unit));
-	hv_unit_clear_flag(b->unit, HV_PF_PARKED);
-	assert_int_equal(b->runstate.state, HV_RUNNABLE);
 	hv_lock_release(f->sys, l);
+	fake_check(f);
 	assert_string_equal(OPS(f), "");
+	hv_pause(b);
+	assert_int_equal(b->runstate.state, HV_OFFLINE);
+	hv_unpause(b);
+	l = hv_unit_lock(b->unit);
+	hv_unit_clear_flag(b->unit, HV_PF_PARKED);
+	assert_int_equal(b->runstate.state, HV_OFFLINE);
+	assert_true(hv_unit_runnable(b->unit));
+	hv_lock_release(f->sys, l);
+	fake_check(f);
 	assert_int_equal(a->runstate.state, HV_RUNNING);
 }
 
@@ -279,7 +287,7 @@ int main(void)
 		TEST(pick_runs_once_whether_one_lock_or_two),
 		TEST(a_policy_may_start_a_migration_by_the_flag),
 		TEST(a_second_affinity_call_before_the_pass_joins_the_first_migration),
-		TEST(parking_changes_the_runstate_but_calls_nobody),
+		TEST(parking_calls_nobody_and_the_runstate_follows),
 		TEST(a_hard_mask_outside_the_pool_is_refused),
 		TEST(pcpus_that_do_not_exist_are_dropped_from_a_mask),
 		TEST(soft_affinity_counts_only_when_it_can_matter),
