@@ -59,14 +59,20 @@ static int throughput(const struct subject *a, double *value)
 	return quotient((double)a->vm->counted * 1e9, window(a), value);
 }
 
-static int user(const struct subject *a, double *value)
+static int user_share(const struct subject *a, double *value)
 {
 	return quotient(PERCENT * (double)a->vm->user, (double)a->vm->sum.elapsed, value);
 }
 
-static int system_time(const struct subject *a, double *value)
+static int system_share(const struct subject *a, double *value)
 {
 	return quotient(PERCENT * (double)a->vm->system, (double)a->vm->sum.elapsed, value);
+}
+
+static int accounted(const struct subject *a, double *value)
+{
+	return quotient(PERCENT * (double)(a->vm->user + a->vm->system), (double)a->vm->sum.elapsed,
+			value);
 }
 
 /* ---- CPU time */
@@ -112,6 +118,13 @@ LEDGER(wait_migration, OBSERVE_WAIT_MIGRATION)
 LEDGER(wait_cap, OBSERVE_WAIT_CAP)
 LEDGER(offline, OBSERVE_OFFLINE)
 LEDGER(blocked, OBSERVE_BLOCKED)
+
+/* What a pCPU of so many GHz would do in the same time, alone and with nothing to wait for. */
+static int ghz(const struct subject *a, double *value)
+{
+	return quotient((double)a->sum->ns[OBSERVE_USEFUL] * (double)a->s->hw.clock_hz / 1e9,
+			window(a), value);
+}
 
 static int mode(const struct subject *a, enum observe_mode which, double *value)
 {
@@ -159,6 +172,8 @@ static int ready(const struct subject *a, double *value)
 		return 0;                                       \
 	}
 
+FIELD(user_time, a->vm->user)
+FIELD(system_time, a->vm->system)
 FIELD(wake_p50, a->vm->wake_p50)
 FIELD(wake_p99, a->vm->wake_p99)
 FIELD(wake_p999, a->vm->wake_p999)
@@ -264,12 +279,16 @@ static const struct {
 	{"elapsed", elapsed},
 	{"runs", runs},
 	{"throughput", throughput},
-	{"user", user},
-	{"system", system_time},
+	{"user", user_share},
+	{"system", system_share},
+	{"user_time", user_time},
+	{"system_time", system_time},
+	{"accounted", accounted},
 	{"cpu", cpu},
 	{"share", cpu_share},
 	{"vcpus", vcpus},
 	{"useful", useful},
+	{"ghz", ghz},
 	{"smt_loss", smt_loss},
 	{"cold", cold},
 	{"memory", memory},

@@ -542,6 +542,20 @@ const char *sc_gran_name(enum hv_gran gran)
 	return gran_names[gran];
 }
 
+void sc_cmdline_settle(struct sc_parse *p, const struct sc_mark *mark, struct sc_xen *xen)
+{
+	unsigned int tslice_us = xen->tslice_ms * 1000;
+
+	assert(xen->tslice_ms > 0);
+	if (xen->sched != SC_SCHED_CREDIT || xen->ratelimit_us <= tslice_us)
+		return;
+	sc_warning(p, mark,
+		   "sched_ratelimit_us: %u is longer than the timeslice (%u ms), %u is used, as "
+		   "Xen does",
+		   xen->ratelimit_us, xen->tslice_ms, tslice_us);
+	xen->ratelimit_us = tslice_us;
+}
+
 const char *sc_sched_name(enum sc_sched sched)
 {
 	assert(sched < SC_NR_SCHEDS);

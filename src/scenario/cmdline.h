@@ -18,4 +18,7 @@ void sc_cmdline_default(struct sc_xen *xen);
  */
 bool sc_cmdline_read(struct sc_parse *p, const struct sc_node *node, struct sc_xen *xen);
 
+/* After the last line: parameters that Xen corrects because of each other. */
+void sc_cmdline_settle(struct sc_parse *p, const struct sc_mark *mark, struct sc_xen *xen);
+
 #endif

@@ -25,12 +25,16 @@ static const struct sc_metric metrics[] = {
 	{"throughput", NUMBER, VM, false, "what the workload counts, per second"},
 	{"user", PERCENT, VM, false, "user time by the guest's own tick accounting"},
 	{"system", PERCENT, VM, false, "system time by the guest's own tick accounting"},
+	{"user_time", TIME, VM, false, "user time, as `time` prints it"},
+	{"system_time", TIME, VM, false, "system time, as `time` prints it"},
+	{"accounted", PERCENT, VM, false, "user + system"},
 	/* how much CPU it got */
 	{"cpu", PERCENT, VM, true, "CPU time, 100 % is one pCPU"},
 	{"share", PERCENT, VM, true, "CPU time as a share of that of all VMs"},
 	{"vcpus", NUMBER, VM, false, "number of vCPUs"},
 	/* where the time of its vCPUs went */
 	{"useful", PERCENT, VM, true, "useful work"},
+	{"ghz", NUMBER, VM, true, "useful work as the GHz of a pCPU that would do it"},
 	{"smt_loss", PERCENT, VM, true, "lost to the SMT sibling"},
 	{"cold", PERCENT, VM, true, "lost to cold caches"},
 	{"memory", PERCENT, VM, true, "lost to remote memory, cache and bandwidth contention"},

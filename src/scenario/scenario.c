@@ -15,6 +15,7 @@
 #include "scenario/expect.h"
 #include "scenario/fields.h"
 #include "scenario/file.h"
+#include "scenario/granularity.h"
 #include "scenario/host.h"
 #include "scenario/override.h"
 #include "scenario/realtime.h"
@@ -111,6 +112,7 @@ static bool read_host(struct sc_parse *p, const struct sc_node *host, const char
 	*cmdline_mark = cmdline ? cmdline->mark : own ? own->mark : host->mark;
 	ok = sc_cmdline_read(p, own, &s->xen);
 	ok = sc_cmdline_read(p, cmdline, &s->xen) && ok;
+	sc_cmdline_settle(p, cmdline_mark, &s->xen);
 	ok = sc_host_read(&f, dir, s) && ok;
 	sc_fields_close(&f);
 	if (s->topo.n_cpus)
@@ -181,6 +183,7 @@ static bool read_scenario(struct sc_parse *p, const struct sc_node *root, const 
 			sc_frame_read(p, frame, s);
 			sc_timeline_read(p, timeline, s);
 			sc_frame_check(p, root->mark.file, s);
+			sc_gran_check(p, &cmdline_mark, s);
 			check_until(p, s, &until);
 			close_library(p, &library);
 		}
