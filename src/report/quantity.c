@@ -78,6 +78,19 @@ static bool get_cpu(const struct report_variant *v, const struct lab_result *r, 
 	return n > 0 && window(r) > 0;
 }
 
+/* Useful work of one VM as the GHz of a pCPU that would do it alone. */
+static bool get_ghz(const struct report_variant *v, const struct lab_result *r, unsigned first,
+		    unsigned n, double *value)
+{
+	double sum = 0;
+
+	for (unsigned i = first; i < first + n; i++)
+		sum += (double)r->vm[i].sum.ns[OBSERVE_USEFUL];
+	*value = n && window(r) > 0 ? sum / n / window(r) * (double)v->scenario->hw.clock_hz / 1e9
+				    : 0;
+	return n > 0 && window(r) > 0;
+}
+
 /* Share of the group's vCPU time that is in the category, in per cent. */
 static bool share(const struct lab_result *r, unsigned first, unsigned n,
 		  int64_t (*part)(const int64_t ns[OBSERVE_NR_TIMES]), double *value)
@@ -163,6 +176,7 @@ const struct report_quantity report_more_vm_quantities[] = {
 	{"ready_p999", "wait p99.9", REPORT_TIME, get_ready_p999},
 	{"ready_max", "wait max", REPORT_TIME, get_ready_max},
 	{"runs", "runs", REPORT_COUNT, get_runs},
+	{"ghz", "GHz of work", REPORT_COUNT, get_ghz},
 	{"user", "user", REPORT_PERCENT, get_user},
 	{"system", "system", REPORT_PERCENT, get_system},
 	{0},

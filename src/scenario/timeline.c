@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "scenario/cpulist.h"
@@ -64,6 +65,54 @@ static bool split(struct command *c)
 		s += len;
 	}
 	return c->n > 0 || wrong_at(c, 0, "empty command");
+}
+
+static bool add_word(struct command *c, const char *word, int column)
+{
+	if (c->n == MAX_WORDS)
+		return wrong_at(c, 0, "too many words");
+	c->column[c->n] = column;
+	c->word[c->n++] = word;
+	return true;
+}
+
+/*
+ * Options as xl takes them become words of their own: --weight=512, -w512, -sr5000. flags: the
+ * letters without a value. A word behind an option that wants one is its value, whatever it is.
+ */
+static bool split_options(struct command *c, const char *flags)
+{
+	struct command in = *c;
+	bool ok = true;
+
+	c->n = 0;
+	for (unsigned int i = 0; ok && i < in.n; i++) {
+		const char *w = in.word[i], *equal = strchr(w, '=');
+		bool letter = w[0] == '-' && w[1] && w[1] != '-';
+		int at = in.column[i];
+
+		if (strncmp(w, "--", 2) == 0 && equal) {
+			ok = add_word(c, sc_strndup(c->p->arena, w, (size_t)(equal - w)), at) &&
+			     add_word(c, equal + 1, at + (int)(equal + 1 - w));
+			continue;
+		}
+		for (; letter && w[2] && strchr(flags, w[1]); at++) {
+			ok = ok && add_word(c, TEXT(c, "-%c", w[1]), at);
+			w = TEXT(c, "-%s", w + 2);
+		}
+		if (letter && w[2]) {
+			ok = ok && add_word(c, TEXT(c, "-%c", w[1]), at) &&
+			     add_word(c, w + 2, at + 2);
+			continue;
+		}
+		ok = ok && add_word(c, w, at);
+		if (i > 0 && w[0] == '-' && strcmp(w, "--schedparam") != 0 &&
+		    !(letter && strchr(flags, w[1])) && i + 1 < in.n) {
+			i++;
+			ok = ok && add_word(c, in.word[i], in.column[i]);
+		}
+	}
+	return ok;
 }
 
 static bool need_words(struct command *c, unsigned int min, unsigned int max, const char *usage)
@@ -138,8 +187,8 @@ static bool read_cpus(struct command *c, unsigned int i, struct hv_mask *out, bo
 
 /* Options of sched-credit2 and sched-credit: places of their values, -1 = not given. */
 struct sched_options {
-	int dom, weight, cap, rate, tslice, delay;
-	bool pool, credit;
+	int dom, weight, cap, rate, tslice, delay, pool;
+	bool params, credit; /* -s; sched-credit */
 };
 
 static bool sched_pool(struct command *c, struct sc_op *op, const struct sched_options *o)
@@ -164,8 +213,6 @@ static bool sched_pool(struct command *c, struct sc_op *op, const struct sched_o
 	if (op->set_tslice && !read_number(c, (unsigned int)o->tslice, "timeslice in ms", 1,
 					   TSLICE_MAX, &op->tslice_ms))
 		return false;
-	if (op->set_tslice && op->set_ratelimit && op->ratelimit_us > op->tslice_ms * 1000)
-		return wrong_at(c, rate, "the rate limit is longer than the timeslice");
 	return !op->set_migration_delay ||
 	       read_number(c, (unsigned int)o->delay, "migration delay in us", 0, DELAY_MAX,
 			   &op->migration_delay_us);
@@ -201,6 +248,7 @@ static int *sched_slot(struct sched_options *o, const char *w)
 	} table[] = {{"-d", "--domain", &o->dom, false},
 		     {"-w", "--weight", &o->weight, false},
 		     {"-c", "--cap", &o->cap, false},
+		     {"-p", "--cpupool", &o->pool, false},
 		     {"-r", "--ratelimit_us", &o->rate, false},
 		     {"-t", "--tslice_ms", &o->tslice, true},
 		     {"-m", "--migration_delay_us", &o->delay, true}};
@@ -215,12 +263,14 @@ static int *sched_slot(struct sched_options *o, const char *w)
 
 static bool sched_options(struct command *c, struct sched_options *o)
 {
+	if (!split_options(c, "s"))
+		return false;
 	for (unsigned int i = 1; i < c->n; i++) {
 		const char *w = c->word[i];
 		int *slot;
 
 		if (strcmp(w, "-s") == 0 || strcmp(w, "--schedparam") == 0) {
-			o->pool = true;
+			o->params = true;
 			continue;
 		}
 		slot = sched_slot(o, w);
@@ -235,13 +285,19 @@ static bool sched_options(struct command *c, struct sched_options *o)
 	return true;
 }
 
+/* A scenario has one pool, which has Xen's name and number. */
+static bool is_pool(const char *word)
+{
+	return strcmp(word, "Pool-0") == 0 || strcmp(word, "0") == 0;
+}
+
 /*
- * sched-credit2 -d DOM [-w W] [-c C] | -s -r US
- * sched-credit  -d DOM [-w W] [-c C] | -s [-t MS] [-r US] [-m US]
+ * sched-credit2 -d DOM [-w W] [-c C] | [-p POOL] -s -r US
+ * sched-credit  -d DOM [-w W] [-c C] | [-p POOL] -s [-t MS] [-r US] [-m US]
  */
 static bool cmd_sched(struct command *c, struct sc_op *op)
 {
-	struct sched_options o = {-1, -1, -1, -1, -1, -1, false, false};
+	struct sched_options o = {-1, -1, -1, -1, -1, -1, -1, false, false};
 	enum sc_sched sched;
 
 	o.credit = strcmp(c->word[0], "sched-credit") == 0;
@@ -250,15 +306,20 @@ static bool cmd_sched(struct command *c, struct sc_op *op)
 		return false;
 	if (c->s->xen.sched != sched)
 		return wrong_at(c, 0, TEXT(c, "the scheduler is not %s", sc_sched_name(sched)));
-	if (!o.pool && (o.rate >= 0 || o.tslice >= 0 || o.delay >= 0)) {
+	if (!o.params && (o.rate >= 0 || o.tslice >= 0 || o.delay >= 0)) {
 		int first = o.rate >= 0 ? o.rate : o.tslice >= 0 ? o.tslice : o.delay;
 
 		return wrong_at(c, (unsigned int)first,
 				TEXT(c, "'%s' needs '-s'", c->word[first - 1]));
 	}
-	if (o.pool && (o.dom >= 0 || o.weight >= 0 || o.cap >= 0))
-		return wrong_at(c, 0, "'-s' does not go with options of a domain");
-	return o.pool ? sched_pool(c, op, &o) : sched_dom(c, op, o.dom, o.weight, o.cap);
+	if ((o.params || o.pool >= 0) && (o.dom >= 0 || o.weight >= 0 || o.cap >= 0))
+		return wrong_at(c, 0,
+				TEXT(c, "'%s' does not go with options of a domain",
+				     o.params ? "-s" : "-p"));
+	if (o.pool >= 0 && !is_pool(c->word[o.pool]))
+		return wrong_at(c, (unsigned int)o.pool,
+				TEXT(c, "no pool is named '%s', expected Pool-0", c->word[o.pool]));
+	return o.params ? sched_pool(c, op, &o) : sched_dom(c, op, o.dom, o.weight, o.cap);
 }
 
 /* Options of sched-rtds: places of their values, one place for each time that it is given. */
@@ -292,6 +353,8 @@ static bool rtds_option(struct command *c, unsigned int i, struct rtds_options *
 			return true;
 		}
 	}
+	if (strcmp(w, "-c") == 0 || strcmp(w, "--cpupool") == 0)
+		return wrong_at(c, i, TEXT(c, "'%s' does not go with options of a domain", w));
 	return wrong_at(c, i, TEXT(c, "unknown option '%s'", w));
 }
 
@@ -326,6 +389,8 @@ static bool cmd_rtds(struct command *c, struct sc_op *op)
 	struct rtds_options o = {.dom = -1};
 
 	op->kind = SC_OP_SCHED_RTDS;
+	if (!split_options(c, ""))
+		return false;
 	for (unsigned int i = 1; i < c->n; i += 2) {
 		if (!rtds_option(c, i, &o))
 			return false;
@@ -596,6 +661,48 @@ static void read_event(struct sc_parse *p, const struct sc_node *node, struct sc
 		sc_warning(p, &node->mark, "this is after the end of the run");
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct sc_event *const *x = a, *const *y = b;
+
+	if ((*x)->at != (*y)->at)
+		return (*x)->at < (*y)->at ? -1 : 1;
+	return *x < *y ? -1 : *x > *y;
+}
+
+/*
+ * Under credit the rate limit must not exceed the timeslice; each may be set without the other, so
+ * what counts is what is in force. (Of a repeated command the first time is looked at.)
+ */
+static void check_slices(struct sc_parse *p, const char *file, const struct scenario *s)
+{
+	const struct sc_event **event =
+		sc_alloc(p->arena, s->n_events + 1, sizeof(struct sc_event *));
+	unsigned int tslice = s->xen.tslice_ms, rate = s->xen.ratelimit_us;
+
+	if (s->xen.sched != SC_SCHED_CREDIT)
+		return;
+	for (unsigned int i = 0; i < s->n_events; i++)
+		event[i] = &s->event[i];
+	qsort(event, s->n_events, sizeof(struct sc_event *), by_time);
+	for (unsigned int i = 0; i < s->n_events; i++) {
+		for (unsigned int k = 0; k < event[i]->n_ops; k++) {
+			const struct sc_op *op = &event[i]->op[k];
+			struct sc_mark mark = {.file = file, .line = op->line, .column = 1};
+
+			if (op->kind != SC_OP_SCHED_POOL)
+				continue;
+			tslice = op->set_tslice ? op->tslice_ms : tslice;
+			rate = op->set_ratelimit ? op->ratelimit_us : rate;
+			if (rate > tslice * 1000)
+				sc_error(p, &mark,
+					 "the rate limit (%u us) is longer than the timeslice "
+					 "(%u ms) in '%s'",
+					 rate, tslice, op->text);
+		}
+	}
+}
+
 void sc_timeline_read(struct sc_parse *p, const struct sc_node *list, struct scenario *s)
 {
 	if (!list || !sc_read_list(p, list, "timeline"))
@@ -603,4 +710,5 @@ void sc_timeline_read(struct sc_parse *p, const struct sc_node *list, struct sce
 	s->event = sc_alloc(p->arena, list->n_children, sizeof(s->event[0]));
 	for (const struct sc_node *c = list->child; c; c = c->next)
 		read_event(p, c, s, &s->event[s->n_events++]);
+	check_slices(p, list->mark.file, s);
 }

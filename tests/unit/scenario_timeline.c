@@ -93,6 +93,39 @@ static void the_rate_limit_is_a_pool_parameter(void **state)
 	refused("sched-credit2 -s", "expected 'sched-credit2 -s -r US'");
 }
 
+/* What getopt makes one of: xl's users write all of these. */
+static void options_are_written_as_for_xl(void **state)
+{
+	static const char *const same[] = {
+		"sched-credit2 -d a -w 512 -c 50",
+		"sched-credit2 -w512 -c50 -d a",
+		"sched-credit2 --domain=a --weight=512 --cap=50",
+		"sched-credit2 --cap 50 -da --weight 512",
+	};
+	const struct sc_op *o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+		o = op(same[i]);
+		assert_true(o->set_weight && o->set_cap);
+		assert_int_equal(o->weight, 512);
+		assert_int_equal(o->cap, 50);
+	}
+	assert_int_equal(op("sched-credit2 -sr 5000")->ratelimit_us, 5000);
+	assert_int_equal(op("sched-credit2 -sr5000")->ratelimit_us, 5000);
+	assert_int_equal(op("sched-credit2 --schedparam --ratelimit_us=5000")->ratelimit_us, 5000);
+	assert_int_equal(op("sched-credit2 -p Pool-0 -s -r 0")->ratelimit_us, 0);
+	assert_int_equal(op("sched-credit2 -s --cpupool=0 -r 100")->ratelimit_us, 100);
+	refused("sched-credit2 -p Pool-1 -s -r 0",
+		"x.yaml:7:36: error: no pool is named 'Pool-1', expected Pool-0");
+	refused("sched-credit2 -p Pool-0 -d a -w 3", "'-p' does not go with options of a domain");
+	refused("sched-credit2 -d a -w=512", "weight: found '=512'");
+	refused("sched-credit2 -d a -w -5", "weight: found '-5', expected 1..65535");
+	refused("sched-credit2 -d a --weight=", "weight: found ''");
+	refused("sched-credit2 -d a -w512k", "weight: found '512k'");
+	refused("sched-credit2", "expected '-d DOM' or '-s'");
+}
+
 #define CREDIT                                        \
 	"host: {preset: H0, cmdline: sched=credit}\n" \
 	"vms: [{name: a, vcpus: 2, maxvcpus: 4}]\n"   \
@@ -121,6 +154,9 @@ static void credit_takes_what_sched_credit_takes(void **state)
 	assert_int_equal(o->migration_delay_us, 100000);
 	o = credit_op("xl sched-credit -s --tslice_ms 1000");
 	assert_true(o->set_tslice && !o->set_ratelimit && !o->set_migration_delay);
+	o = credit_op("sched-credit -st5 -r5000 --migration_delay_us=0 -p0");
+	assert_true(o->set_tslice && o->set_ratelimit && o->set_migration_delay);
+	assert_int_equal(o->tslice_ms, 5);
 	o = credit_op("sched-credit -d a -w 65535 -c 400");
 	assert_int_equal(o->kind, SC_OP_SCHED_DOM);
 	assert_int_equal(o->weight, 65535);
@@ -141,7 +177,14 @@ static void what_sched_credit_refuses_is_an_error(void **state)
 	refused_by_credit("sched-credit -s -t 0", "timeslice in ms: found '0', expected 1..1000");
 	refused_by_credit("sched-credit -s -t 1001", "expected 1..1000");
 	refused_by_credit("sched-credit -s -r 99", "found '99', expected 0 or 100..500000");
-	refused_by_credit("sched-credit -s -t 5 -r 5001", "longer than the timeslice");
+	refused_by_credit("sched-credit -s -t 5 -r 5001",
+			  "x.yaml:3:1: error: the rate limit (5001 us) is longer than the "
+			  "timeslice (5 ms) in 'sched-credit -s -t 5 -r 5001'");
+	refused_by_credit("sched-credit -s -r 30001", "longer than the timeslice (30 ms)");
+	refuse("host: {preset: H0, cmdline: sched=credit}\nvms: [{name: a}]\ntimeline:\n"
+	       "  - {at: 3s, do: sched-credit -s -t 1}\n"
+	       "  - {at: 2s, do: [sched-credit -s -t 40, sched-credit -s -r 40000]}\n",
+	       "x.yaml:4:1: error: the rate limit (40000 us) is longer than the timeslice (1 ms)");
 	refused_by_credit("sched-credit -s -m 100001", "expected 0..100000");
 	refused_by_credit("sched-credit -t 5", "'-t' needs '-s'");
 	refused_by_credit("sched-credit -d a -m 5", "'-m' needs '-s'");
@@ -277,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(weight_and_cap_are_set),
 		cmocka_unit_test(the_rate_limit_is_a_pool_parameter),
+		cmocka_unit_test(options_are_written_as_for_xl),
 		cmocka_unit_test(credit_takes_what_sched_credit_takes),
 		cmocka_unit_test(what_sched_credit_refuses_is_an_error),
 		cmocka_unit_test(a_command_for_another_scheduler_is_refused),
