@@ -4,8 +4,8 @@
  * The file's own variants and expectations are left aside: a variant per policy, named by it, takes
  * their place, each checked as if the file had said sched=POLICY. What a policy has no use for in
  * the scenario (weights under null), and why one was left out (no time table for arinc653), is a
- * note in the report: nothing is dropped silently. Some policies may let a vCPU wait for ever; under
- * these a stall is not the end of the run.
+ * note in the report: nothing is dropped silently. Some policies may let a vCPU wait for ever;
+ * under these a stall is not the end of the run.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,6 @@
 /*
- * What `run`, `compare` and `experiment` share: options that say how runs are made, Ctrl-C, where results go.
+ * What `run`, `compare` and `experiment` share: options that say how runs are made, Ctrl-C, where
+ * results go, and how a scenario is run and reported.
  */
 #ifndef HVSCHED_CLI_SESSION_H
 #define HVSCHED_CLI_SESSION_H

@@ -2,10 +2,10 @@
 /*
  * round-robin: the example of docs/policy-guide.md, small and complete. Not a policy of Xen.
  *
- * All pCPUs of a pool share one queue, first in, first out. A unit that becomes runnable goes to its
- * end, and an idle pCPU that it may use is asked to come. A pass takes the first unit of the queue
- * that may run there, for SLICE_NS; it also ends the turn of the unit that ran, which goes to the
- * end of the queue once its context is saved. No weights, caps, priorities or preemption.
+ * All pCPUs of a pool share one queue, first in, first out. A unit that becomes runnable goes to
+ * its end, and an idle pCPU that it may use is asked to come. A pass takes the first unit of the
+ * queue that may run there, for SLICE_NS; it also ends the turn of the unit that ran, which goes to
+ * the end of the queue once its context is saved. No weights, caps, priorities or preemption.
  *
  * Laws: a runnable unit is queued, or runs, or its context is being saved; a queued unit is neither
  * running nor being saved, so any pCPU may take it; where a queued unit may run, a pCPU is on its
@@ -105,7 +105,7 @@ static void tickle_for_the_rest(struct hv_sched *s)
 
 	for (struct rr_unit *ru = p->first; ru && !hv_mask_empty(&p->idle, s->nw); ru = ru->next) {
 		allowed(s, ru->unit, false, &m);
-		if (!hv_mask_intersects(&m, &p->asked, s->nw))
+		if (hv_unit_runnable(ru->unit) && !hv_mask_intersects(&m, &p->asked, s->nw))
 			tickle_idle(s, ru->unit);
 	}
 }
@@ -295,11 +295,11 @@ static int check_unit(const struct hv_sched *s, const struct hv_unit *u, struct 
 	const struct rr_unit *ru = u->priv;
 	struct hv_mask m;
 
-	if (ru->queued != (hv_unit_runnable(u) && !u->is_running))
+	if (ru->queued != (hv_unit_runnable(u) && !u->is_running) && !hv_unit_falls_asleep(u))
 		return broken(out, "round-robin: who is runnable and does not run is queued", u,
 			      u->res->master);
 	allowed(s, u, false, &m);
-	if (ru->queued && hv_mask_intersects(&m, &p->idle, s->nw) &&
+	if (ru->queued && hv_unit_runnable(u) && hv_mask_intersects(&m, &p->idle, s->nw) &&
 	    !hv_mask_intersects(&m, &p->asked, s->nw))
 		return broken(out, "round-robin: no pCPU is idle beside a unit that may run there",
 			      u, u->res->master);
