@@ -235,6 +235,22 @@ static void a_script_block_leaves_no_automatic_wake(void **state)
 	record_free(&r);
 }
 
+static void a_yielder_starts_anew_when_the_script_makes_it_yield(void **state)
+{
+	struct record r;
+	struct replay_result result;
+
+	(void)state;
+	assert_int_equal(run(NULL_2 "domain 1 vcpus 1\nbehave 1.0 yielder 1000\nwake 1.0\n"
+				    "at 400 yield 1.0\nrun-until 2000\n",
+			     &checked, &r, &result),
+			 REPLAY_DONE);
+	assert_true(has_line(&r, "{\"t\":400,\"ev\":\"yield\",\"unit\":\"d1v0\"}"));
+	assert_false(has_line(&r, "{\"t\":1000,\"ev\":\"yield\",\"unit\":\"d1v0\"}"));
+	assert_true(has_line(&r, "{\"t\":1400,\"ev\":\"yield\",\"unit\":\"d1v0\"}"));
+	record_free(&r);
+}
+
 static void down_cancels_the_automatic_wake(void **state)
 {
 	struct record r;
@@ -373,6 +389,7 @@ int main(void)
 		cmocka_unit_test(equal_wakes_go_by_domain_and_vcpu),
 		cmocka_unit_test(random_durations_are_splitmix64_draws),
 		cmocka_unit_test(a_script_block_leaves_no_automatic_wake),
+		cmocka_unit_test(a_yielder_starts_anew_when_the_script_makes_it_yield),
 		cmocka_unit_test(down_cancels_the_automatic_wake),
 		cmocka_unit_test(what_happens_at_the_end_is_still_handled),
 		cmocka_unit_test(
