@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "conform/world_state.h"
+#include "engine/engine.h"
 
 /* Attempts of a removal, and the time between them in ns: what a tool stack does. */
 #define ATTEMPTS	 20
@@ -182,7 +183,7 @@ static void begin_removal(struct world *w)
 	int rc = find_pool(w, &pool);
 
 	if (!rc)
-		rc = hv_pool_remove_begin(pool, w->command.line->pool.pcpu);
+		rc = hv_pool_remove_start(pool, w->command.line->pool.pcpu);
 	if (rc) {
 		finish(w, rc);
 		return;
@@ -193,11 +194,8 @@ static void begin_removal(struct world *w)
 /* Executes on the pCPU that has stopped. */
 static void end_removal(struct world *w, unsigned worker)
 {
-	struct hv_pool *pool;
-	int rc = find_pool(w, &pool);
+	int rc = hv_leave_finish(hv_resource_of(w->sys, w->command.line->pool.pcpu));
 
-	assert(!rc);
-	rc = hv_pool_remove_pcpu(pool, w->command.line->pool.pcpu);
 	release(w, worker);
 	if (rc != -HV_EAGAIN || ++w->command.attempts == ATTEMPTS) {
 		finish(w, rc);
@@ -263,7 +261,7 @@ static void go_off_line(struct world *w, unsigned p)
 
 	if (!world_is_locked(w, HV_GRAN_CPU, p)) {
 		w->pcpu[p].locked = true;
-		rc = hv_pcpu_down_begin(w->sys, p);
+		rc = hv_pcpu_down_start(w->sys, p);
 	}
 	if (rc) {
 		release(w, 0);
@@ -280,7 +278,7 @@ static void go_off_line(struct world *w, unsigned p)
 static void off_line(struct world *w, unsigned p)
 {
 	struct hv_mask others;
-	int rc = hv_pcpu_down(w->sys, p);
+	int rc = hv_pcpu_down_finish(w->sys, p);
 
 	if (rc)
 		world_stop(w, rc == -HV_ENOMEM ? REPLAY_NO_MEMORY : REPLAY_BROKEN,

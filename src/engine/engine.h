@@ -204,8 +204,8 @@ void hv_resource_detach(struct hv_resource *r);
  * After all checks it is not in the pool's masks any more.
  */
 int hv_leave_begin(struct hv_resource *r, uint32_t off);
-/* Units that could run nowhere in the pool any more may run everywhere. */
-void hv_leave_break_affinities(struct hv_resource *r);
+/* Units that could run nowhere in the pool any more may run everywhere; who waits, waits elsewhere. */
+void hv_leave_announce(struct hv_resource *r);
 /* Units that are there go elsewhere; -HV_EAGAIN if one still runs, else the resource is free now. */
 int hv_leave_finish(struct hv_resource *r);
 void hv_leave_cancel(struct hv_sys *sys);

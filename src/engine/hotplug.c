@@ -42,7 +42,7 @@ static void take_off(struct hv_sys *sys, unsigned pcpu)
 	move_timers(sys, pcpu);
 }
 
-int hv_pcpu_down_begin(struct hv_sys *sys, unsigned pcpu)
+int hv_pcpu_down_start(struct hv_sys *sys, unsigned pcpu)
 {
 	struct hv_resource *r;
 
@@ -60,6 +60,17 @@ int hv_pcpu_down_begin(struct hv_sys *sys, unsigned pcpu)
 	return hv_leave_begin(r, pcpu);
 }
 
+int hv_pcpu_down_begin(struct hv_sys *sys, unsigned pcpu)
+{
+	bool first = !sys->leaving;
+	int rc = hv_pcpu_down_start(sys, pcpu);
+
+	if (!rc && first && sys->leaving)
+		hv_leave_announce(sys->leaving);
+	HV_CHECKED(sys);
+	return rc;
+}
+
 /* Its resource runs its idle unit, or is asked to. */
 static bool is_idle(struct hv_resource *r)
 {
@@ -74,15 +85,13 @@ static bool is_idle(struct hv_resource *r)
 	return false;
 }
 
-int hv_pcpu_down(struct hv_sys *sys, unsigned pcpu)
+int hv_pcpu_down_finish(struct hv_sys *sys, unsigned pcpu)
 {
-	int rc = hv_pcpu_down_begin(sys, pcpu);
-	struct hv_resource *r;
+	struct hv_resource *r = sys->pcpus[pcpu].res;
 
-	if (rc)
-		return rc;
-	r = sys->pcpus[pcpu].res;
 	if (r->pool) {
+		int rc;
+
 		if (!is_idle(r))
 			return -HV_EAGAIN;
 		sys->pcpus[r->master].work &= (uint16_t)~HV_WORK_LEAVING;
@@ -90,8 +99,17 @@ int hv_pcpu_down(struct hv_sys *sys, unsigned pcpu)
 		HV_ASSERT(sys, !rc);
 	}
 	take_off(sys, pcpu);
-	HV_CHECKED(sys);
 	return 0;
+}
+
+int hv_pcpu_down(struct hv_sys *sys, unsigned pcpu)
+{
+	int rc = hv_pcpu_down_begin(sys, pcpu);
+
+	if (!rc)
+		rc = hv_pcpu_down_finish(sys, pcpu);
+	HV_CHECKED(sys);
+	return rc;
 }
 
 /* ---- up */
@@ -188,6 +206,10 @@ static int check_smt(struct hv_sys *sys, bool on)
 
 static int smt_off(struct hv_sys *sys)
 {
+	int first = sys->leaving ? hv_pcpu_down(sys, sys->leaving_pcpu) : 0;
+
+	if (first)
+		return first;
 	hv_mask_for_each(c, &sys->online, sys->nw)
 	{
 		int rc = is_first_thread(sys, c) ? 0 : hv_pcpu_down(sys, c);

@@ -211,7 +211,7 @@ int hv_pool_add_pcpu(struct hv_pool *pool, unsigned pcpu)
 	return 0;
 }
 
-int hv_pool_remove_begin(struct hv_pool *pool, unsigned pcpu)
+int hv_pool_remove_start(struct hv_pool *pool, unsigned pcpu)
 {
 	struct hv_sys *sys = pool->sys;
 	const struct hv_resource *boot = sys->pcpus[0].res;
@@ -228,6 +228,18 @@ int hv_pool_remove_begin(struct hv_pool *pool, unsigned pcpu)
 	if (r->pool != pool)
 		return -HV_EADDRNOTAVAIL;
 	return hv_leave_begin(r, HV_NO_PCPU);
+}
+
+int hv_pool_remove_begin(struct hv_pool *pool, unsigned pcpu)
+{
+	struct hv_sys *sys = pool->sys;
+	bool first = !sys->leaving;
+	int rc = hv_pool_remove_start(pool, pcpu);
+
+	if (!rc && first)
+		hv_leave_announce(sys->pcpus[pcpu].res);
+	HV_CHECKED(sys);
+	return rc;
 }
 
 int hv_pool_remove_pcpu(struct hv_pool *pool, unsigned pcpu)

@@ -298,6 +298,43 @@ static void break_affinity(struct hv_resource *r, struct hv_unit *u)
 	hv_unit_store_affinity(u, &sys->all, NULL);
 }
 
+/*
+ * Who waits looks for a place anew: a pCPU comes back, or one goes that was asked to take somebody.
+ */
+static void place_waiting(struct hv_pool *pool)
+{
+	struct hv_sys *sys = pool->sys;
+
+	for (struct hv_domain *d = sys->domains; d; d = d->link) {
+		for (struct hv_unit *u = d->pool == pool ? d->units : NULL; u; u = u->link) {
+			struct hv_lock *l = hv_unit_lock(u);
+			bool waits = hv_unit_runnable(u) && !u->is_running;
+
+			if (waits)
+				hv_migrate_start(u);
+			hv_lock_release(sys, l);
+			if (waits)
+				hv_migrate_finish(u);
+		}
+	}
+}
+
+void hv_leave_announce(struct hv_resource *r)
+{
+	struct hv_sys *sys = r->sys;
+
+	HV_ASSERT(sys, sys->leaving == r);
+	for (struct hv_domain *d = sys->domains; d; d = d->link) {
+		for (struct hv_unit *u = d->pool == r->pool ? d->units : NULL; u; u = u->link) {
+			struct hv_lock *l = hv_unit_lock(u);
+
+			break_affinity(r, u);
+			hv_lock_release(sys, l);
+		}
+	}
+	place_waiting(r->pool);
+}
+
 /* False: it still runs there. */
 static bool send_away(struct hv_resource *r, struct hv_unit *u)
 {
@@ -340,6 +377,7 @@ void hv_leave_cancel(struct hv_sys *sys)
 	hv_mask_for_each(c, &r->pcpus, sys->nw) sys->pcpus[c].work &= (uint16_t)~HV_WORK_LEAVING;
 	sys->leaving = NULL;
 	sys->host.poke(sys->ctx, r->master, HV_EVENT_SCHEDULE);
+	place_waiting(r->pool);
 }
 
 void hv_sched_masters(const struct hv_sched *s, struct hv_mask *out)

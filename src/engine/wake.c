@@ -68,8 +68,9 @@ bool hv_unit_runnable(const struct hv_unit *u)
 }
 
 /*
- * Its unit runs without it. Going by is_running alone would lose a wake that comes after the vCPU was
- * switched away, alone or by a decision that kept its unit, and before its registers are saved.
+ * Its unit runs without it. Going by is_running alone would lose a wake that comes after the vCPU
+ * was switched away, alone or by a decision that kept its unit, and before its registers are
+ * saved.
  */
 static inline bool is_left_out(const struct hv_vcpu *v)
 {

@@ -74,7 +74,8 @@ static int check_queue(struct finding *f, const struct c1_pcpu *pc)
 		LAW(f, u->flags & C1_QUEUED, "credit: what is on a queue is marked queued");
 		LAW(f, u->unit->res == r && r->curr != u->unit,
 		    "credit: queued units wait for the pCPU that they are assigned to");
-		LAW(f, hv_unit_runnable(u->unit), "credit: queued units are runnable");
+		LAW(f, hv_unit_runnable(u->unit) || hv_unit_falls_asleep(u->unit),
+		    "credit: queued units are runnable");
 		LAW(f, !c1_is_idle(u) || (u == pc->idle && l->next == &pc->queue.ring),
 		    "credit: the idle unit is the last on the queue");
 		guests += !c1_is_idle(u);

@@ -234,6 +234,19 @@ static void context_saved(struct hv_sched *s, struct hv_unit *unit)
 	hv_lock_release(s->sys, &p->lock);
 }
 
+/* A queued unit keeps its place. */
+static void adjust_affinity(struct hv_sched *s, struct hv_unit *unit, const struct hv_mask *hard,
+			    const struct hv_mask *soft)
+{
+	struct rtds_pool *p = rtds_pool(s);
+	struct rtds_unit *u = rtds_unit(unit);
+
+	(void)soft;
+	HV_ASSERT(s->sys, hv_lock_held(&p->lock));
+	if (hard && u->place == RTDS_IN_RUNQ)
+		rtds_queue_repin(&p->runq, &u->run, hard);
+}
+
 /* ---- the pass (sections 5, 7) */
 
 static void burn(struct rtds_unit *u, hv_time now)
@@ -329,6 +342,7 @@ const struct hv_policy hv_policy_rtds = {
 	.do_schedule = do_schedule,
 	.context_saved = context_saved,
 	.pick_resource = pick_resource,
+	.adjust_affinity = adjust_affinity,
 	.domain_params = rtds_domain_params,
 	.unit_params = rtds_unit_params,
 	.unit_state = rtds_unit_state,

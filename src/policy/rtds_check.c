@@ -60,7 +60,8 @@ static int check_unit(struct finding *f, const struct rtds_unit *u, struct count
 	n->depleted += u->place == RTDS_DEPLETED;
 	n->repl += u->in_repl;
 	LAW(f, u->scheduled == unit->is_running, "rtds: what runs is scheduled");
-	LAW(f, !waits || (!unit->is_running && hv_unit_runnable(unit)),
+	LAW(f,
+	    !waits || (!unit->is_running && (hv_unit_runnable(unit) || hv_unit_falls_asleep(unit))),
 	    "rtds: what waits can run and does not");
 	LAW(f, waits || unit->is_running || !hv_unit_runnable(unit),
 	    "rtds: what can run waits or runs");

@@ -199,6 +199,12 @@ void rtds_queue_rerank(struct rtds_node *n, struct rtds_rank rank)
 	renew_sums(n, 0);
 }
 
+void rtds_queue_repin(struct rtds_queue *q, struct rtds_node *n, const struct hv_mask *pcpus)
+{
+	hv_mask_copy(&n->pcpus, pcpus, q->nw);
+	renew_sums(n, q->nw);
+}
+
 struct rtds_node *rtds_queue_first_for(const struct rtds_queue *q, unsigned pcpu)
 {
 	struct rtds_node *n = q->root;

@@ -45,7 +45,7 @@ struct rtds_node {
 	struct rtds_node *prev, *next;
 	struct rtds_rank rank, worst; /* own; worst of the subtree */
 	uint32_t weight;
-	/* Where the unit may run, as it was at insertion; the same of the subtree. If nw > 0. */
+	/* Where the unit may run; the same of the subtree. If nw > 0. */
 	struct hv_mask pcpus, reach;
 };
 
@@ -63,6 +63,8 @@ void rtds_queue_insert(struct rtds_queue *q, struct rtds_node *n, struct rtds_ra
 void rtds_queue_remove(struct rtds_queue *q, struct rtds_node *n);
 /* n, which is in q, stays where it is with another rank. */
 void rtds_queue_rerank(struct rtds_node *n, struct rtds_rank rank);
+/* n, which is in q, stays where it is and may run elsewhere. */
+void rtds_queue_repin(struct rtds_queue *q, struct rtds_node *n, const struct hv_mask *pcpus);
 /* First node whose unit may run on the pCPU, NULL if there is none. */
 struct rtds_node *rtds_queue_first_for(const struct rtds_queue *q, unsigned pcpu);
 /* All laws hold; O(n). */

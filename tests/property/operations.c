@@ -52,6 +52,7 @@ struct trial {
 	const char *policy;
 	uint64_t seed, random;
 	unsigned step;
+	const char *doing; /* the latest operation on pools or pCPUs */
 	struct hv_pool *pools[MAX_POOLS];
 	struct hv_domain *domains[MAX_DOMAINS];
 	unsigned domain_pauses[MAX_DOMAINS];
@@ -87,7 +88,7 @@ static unsigned draw(struct trial *t, unsigned n)
 static void failed(struct trial *t, const char *what)
 {
 	print_message("# replay: operations %s %" PRIu64 " %u\n", t->policy, t->seed, nr_steps);
-	fail_msg("step %u: %s", t->step, what);
+	fail_msg("step %u: %s; last on pools: %s", t->step, what, t->doing ? t->doing : "nothing");
 }
 
 /* In guest mode on one resource: members of its current unit only, each on its own pCPU. */
@@ -597,6 +598,11 @@ static int finish_operation(struct trial *t, unsigned op, unsigned at, unsigned 
 
 static void pool_operation(struct trial *t)
 {
+	static const char *const names[NR_POOL_OPERATIONS] = {
+		[CREATE_POOL] = "create", [DESTROY_POOL] = "destroy", [SET_GRAN] = "gran",
+		[ADD_PCPU] = "add",	  [REMOVE_PCPU] = "remove",   [MOVE_DOMAIN] = "move",
+		[PCPU_UP] = "up",	  [PCPU_DOWN] = "down",	      [SMT] = "smt",
+		[SUSPEND] = "suspend",	  [RESUME] = "resume"};
 	struct fake *f = t->f;
 	unsigned op = draw(t, NR_POOL_OPERATIONS), at = draw(t, MAX_POOLS);
 	unsigned c = draw(t, f->nr_pcpus), what = (unsigned)(draw64(t) | (draw64(t) & 0xff) | 1);
@@ -606,6 +612,7 @@ static void pool_operation(struct trial *t)
 
 	if (op == SUSPEND && draw(t, 4))
 		op = RESUME;
+	t->doing = names[op];
 	if ((!t->pools[at] && op != CREATE_POOL) || (op == MOVE_DOMAIN && !d))
 		return;
 	if (op == DESTROY_POOL) {
