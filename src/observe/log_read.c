@@ -447,6 +447,7 @@ static const char *check_record(const struct log_reader *l, const struct log_rec
 	case HV_TRACE_SWITCH:
 	case HV_TRACE_CONT:
 	case HV_TRACE_TICKLE:
+	case HV_TRACE_ENTER:
 		if (r->pcpu == HV_NO_PCPU)
 			return "a pCPU is missing";
 		break;
@@ -462,6 +463,7 @@ static const char *check_record(const struct log_reader *l, const struct log_rec
 	case HV_TRACE_YIELD:
 	case HV_TRACE_RUNSTATE:
 	case HV_TRACE_PAUSE:
+	case HV_TRACE_FORCE:
 	case LOG_VCPU:
 	case LOG_GONE:
 	case LOG_RUN:

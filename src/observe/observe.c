@@ -296,6 +296,8 @@ static void trace_vcpu(struct observe *o, const struct hv_trace *ev, struct log_
 	case HV_TRACE_PAUSE:
 		ledger_pause(v, r->time, (uint32_t)ev->a, ev->b);
 		break;
+	case HV_TRACE_FORCE:
+		break;
 	default:
 		assert(false && "a record of a vCPU");
 	}
@@ -352,6 +354,7 @@ void observe_trace(struct observe *o, const struct hv_trace *ev)
 	case HV_TRACE_YIELD:
 	case HV_TRACE_RUNSTATE:
 	case HV_TRACE_PAUSE:
+	case HV_TRACE_FORCE:
 		r.pcpu = ev->vcpu->pcpu;
 		r.vcpu = number_of(o, ev->vcpu, r.time);
 		if (!r.vcpu)
@@ -365,6 +368,7 @@ void observe_trace(struct observe *o, const struct hv_trace *ev)
 		break;
 	case HV_TRACE_TICKLE:
 	case HV_TRACE_RESET:
+	case HV_TRACE_ENTER:
 		r.vcpu = 0;
 		trace_pcpu(o, ev);
 		break;

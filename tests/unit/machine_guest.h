@@ -38,6 +38,7 @@ struct world {
 	unsigned nr_vms, nr_rules;
 	struct rule *rules;
 	bool hash;		 /* the observer hashes its records */
+	enum hv_gran gran;
 	const char *const *boot; /* pairs of name and value, NULL-terminated */
 };
 
@@ -146,7 +147,7 @@ static inline int world_start(struct world *w, const char *policy, bool observed
 	struct mc_config cfg = {.params = &w->params,
 				.policies = hv_policies,
 				.policy = policy,
-				.gran = HV_GRAN_CPU,
+				.gran = w->gran,
 				.set = world_boot,
 				.trace = trace,
 				.ctx = w};

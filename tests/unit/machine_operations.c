@@ -1,7 +1,8 @@
 /*
  * Operator commands at random moments of a mixed load: pause, unpause, pin, weight, cap, on and off
  * line, VMs that come and go, interrupts from anywhere. The laws of engine, policy, ledger and
- * machine hold after each, and a seed reproduces the run.
+ * machine hold after each, and a seed reproduces the run. With core and socket granularity no two VMs
+ * are ever in guest mode on one core, and threads are forced idle.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -95,7 +96,9 @@ static void operate(struct world *w, struct mc_rng *rng)
 		break;
 	case 3:
 		random_mask(rng, &mask, w->params.nr_pcpus);
-		assert_int_equal(hv_affinity_set(r->mv->hv, &mask, NULL), 0);
+		assert_int_equal(
+			hv_affinity_set(r->mv->hv, &mask, NULL),
+			hv_mask_intersects(&mask, &mc_pool(w->m)->res_valid, 1) ? 0 : -HV_EINVAL);
 		break;
 	case 4:
 		random_mask(rng, &mask, w->params.nr_pcpus);
@@ -145,18 +148,20 @@ static void fail_on(const struct mc_fault *f)
 		fail_msg("fault at %lld ns: %s", (long long)f->time, f->text);
 }
 
-static uint64_t random_run(const char *policy, uint64_t seed)
+static uint64_t random_run(const char *policy, enum hv_gran gran, uint64_t seed)
 {
 	struct world *w = world_new(2, 2, 2);
 	struct mc_rng rng;
 	struct step s = {w, &rng};
 	hv_time at = 0;
+	struct observe_totals totals;
 	uint64_t hash;
 
 	mc_rng_init(&rng, seed, 0, 0);
 	for (unsigned i = 0; i < 1024; i++)
 		paused[i] = 0;
 	w->hash = true;
+	w->gran = gran;
 	assert_int_equal(world_start(w, policy, true, NULL), 0);
 	for (int i = 0; i < 6; i++)
 		add_vm(w, &rng);
@@ -174,7 +179,12 @@ static uint64_t random_run(const char *policy, uint64_t seed)
 	}
 	/* the run was worth its name */
 	assert_true(w->nr_vms > 20);
-	assert_true(mc_counters(w->m)->wakes > 500 && mc_counters(w->m)->switches > 1500);
+	/* two sockets that decide as one each decide less often than eight pCPUs */
+	assert_true(mc_counters(w->m)->wakes > 500 / mc_pool(w->m)->g &&
+		    mc_counters(w->m)->switches > 1500 / mc_pool(w->m)->g);
+	observe_totals(w->observe, &totals);
+	assert_true((totals.shared == 0) == (gran != HV_GRAN_CPU));
+	assert_true((totals.pcpu_ns[OBSERVE_PCPU_FORCED_IDLE] > 0) == (gran != HV_GRAN_CPU));
 	hash = observe_hash(w->observe);
 	world_free(w);
 	return hash;
@@ -184,24 +194,38 @@ static void laws_hold_whatever_the_operator_does(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 4; seed++) {
-		assert_true(random_run("credit2", seed));
-		assert_true(random_run("null", seed));
+		assert_true(random_run("credit2", HV_GRAN_CPU, seed));
+		assert_true(random_run("null", HV_GRAN_CPU, seed));
+	}
+}
+
+static void no_core_is_shared_with_core_and_socket_granularity(void **state)
+{
+	static const char *const policies[] = {"credit2", "credit", "rtds", "null"};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		for (uint64_t seed = 1; seed <= 3; seed++) {
+			assert_true(random_run(policies[i], HV_GRAN_CORE, seed));
+			assert_true(random_run(policies[i], HV_GRAN_SOCKET, seed));
+		}
 	}
 }
 
 static void a_seed_reproduces_the_run(void **state)
 {
-	uint64_t first = random_run("credit2", 99);
+	uint64_t first = random_run("credit2", HV_GRAN_CORE, 99);
 
 	(void)state;
-	assert_true(first == random_run("credit2", 99));
-	assert_true(first != random_run("credit2", 98));
+	assert_true(first == random_run("credit2", HV_GRAN_CORE, 99));
+	assert_true(first != random_run("credit2", HV_GRAN_CORE, 98));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(laws_hold_whatever_the_operator_does),
+		cmocka_unit_test(no_core_is_shared_with_core_and_socket_granularity),
 		cmocka_unit_test(a_seed_reproduces_the_run),
 	};
 
