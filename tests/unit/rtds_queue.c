@@ -105,6 +105,10 @@ static void random_operations(uint64_t seed, unsigned nw, bool levels_rise)
 
 			rank.level++;
 			rtds_queue_rerank(&node[k], rank);
+		} else if (nw && draw(&random) % 3) {
+			struct hv_mask pcpus = some_pcpus(&random, nw);
+
+			rtds_queue_repin(&q, &node[k], &pcpus);
 		} else {
 			while (l.n[i] != &node[k])
 				i++;
