@@ -887,7 +887,8 @@ static void survives_random_operations_and_everybody_runs(void **state)
 	}
 	print_message("; retries %" PRIu64 ", without memory %" PRIu64 "\n", nr_again,
 		      nr_no_memory);
-	assert_true(nr_again > 100 && nr_no_memory > 20);
+	/* Under arinc653 one unit of a pool runs at a time: a pCPU that leaves seldom runs it. */
+	assert_true(nr_again > (strcmp(policy, "arinc653") == 0 ? 20 : 100) && nr_no_memory > 20);
 	nr_again = nr_no_memory = 0;
 }
 
