@@ -401,6 +401,12 @@ static void random_arinc653_scripts_break_no_law(void **state)
 	random_scripts("arinc653");
 }
 
+static void random_round_robin_scripts_break_no_law(void **state)
+{
+	(void)state;
+	random_scripts("round-robin");
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +415,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(random_null_scripts_break_no_law),
 		cmocka_unit_test(random_rtds_scripts_break_no_law),
 		cmocka_unit_test(random_arinc653_scripts_break_no_law),
+		cmocka_unit_test(random_round_robin_scripts_break_no_law),
 	};
 
 	if (argc > 1)
