@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cost of wakes and passes of round-robin, the example of docs/policy-guide.md. There is no real one
- * to compare with. policy_load.h tells load and measurement.
+ * Cost of wakes and passes of round-robin, the example of docs/policy-guide.md. There is no real
+ * one to compare with. policy_load.h tells load and measurement.
  */
 #include "policy_load.h"
 
