@@ -67,7 +67,7 @@ struct hv_sys {
 	int64_t **params; /* values in force, per policy; NULL entry = policy has none */
 
 	struct hv_topology topo;
-	/* Siblings as the policies see them, by pCPU; a socket's are stored once, at the lowest member. */
+	/* Siblings as policies see them, by pCPU; a socket's are stored at its lowest member. */
 	struct hv_mask *core_masks, *socket_masks;
 };
 
@@ -204,9 +204,9 @@ void hv_resource_detach(struct hv_resource *r);
  * After all checks it is not in the pool's masks any more.
  */
 int hv_leave_begin(struct hv_resource *r, uint32_t off);
-/* Units that could run nowhere in the pool any more may run everywhere; who waits, waits elsewhere. */
+/* Units that could run nowhere in the pool may run everywhere; who waits, waits elsewhere. */
 void hv_leave_announce(struct hv_resource *r);
-/* Units that are there go elsewhere; -HV_EAGAIN if one still runs, else the resource is free now. */
+/* Units there go elsewhere; -HV_EAGAIN if one still runs, else the resource is free now. */
 int hv_leave_finish(struct hv_resource *r);
 void hv_leave_cancel(struct hv_sys *sys);
 /* pCPUs that are up and share a resource with this one at this granularity. */

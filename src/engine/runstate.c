@@ -26,10 +26,11 @@ void hv_runstate_settle(struct hv_vcpu *v)
 	HV_ASSERT(v->unit->sys, hv_lock_held(v->unit->res->lock));
 	if (v->runstate.state == HV_RUNNING)
 		return;
-	v->state_lags = false;
 	state = hv_vcpu_rest_state(v);
 	if (state != v->runstate.state)
 		hv_runstate_change(v, state, hv_clock(v->unit->sys));
+	else
+		v->state_lags = false;
 }
 
 void hv_runstate_get(const struct hv_vcpu *v, struct hv_runstate *out)

@@ -91,7 +91,7 @@ static inline void wake_locked(struct hv_vcpu *v)
 		return;
 	if (s->policy->wake)
 		s->policy->wake(s, u);
-	if (is_left_out(v))
+	if (__builtin_expect(is_left_out(v), 0))
 		hv_force_request(v);
 }
 

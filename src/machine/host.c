@@ -35,8 +35,8 @@ static int64_t take_lock(struct mc_machine *m, const struct hv_lock *lock)
 /* ------------------------------------------------------------------ requests */
 
 /*
- * How deep it sleeps is decided by how long it has been idle when the request is made; one whose siblings
- * run a guest sleeps lightly.
+ * How deep it sleeps is decided by how long it has been idle when the request is made; one whose
+ * siblings run a guest sleeps lightly.
  */
 static int64_t idle_exit(const struct mc_pcpu *pc)
 {

@@ -1,6 +1,6 @@
 /*
- * pCPUs that wait for their siblings, where several of them are scheduled as one (hardware-model section
- * 7): before a decision until all have arrived, and after it until all have saved.
+ * pCPUs that wait for their siblings, where several of them are scheduled as one (hardware-model
+ * section 7): before a decision until all have arrived, and after it until all have saved.
  *
  * A pCPU that waits is in the hypervisor, and so is the time of the vCPU on it. What it waits for
  * happens in a sibling's call into the engine, so siblings look after each such call, at the same

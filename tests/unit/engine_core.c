@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Core and socket granularity on 4 cores x 2 threads: the behaviours of core-scheduling section 8 (1-2,
- * 4-8, 10-13, 16-19, 28, numbers in the names' comments) and rows 14 and 15 of the faults that real
- * Xen still has.
+ * Core and socket granularity on 4 cores x 2 threads: behaviours of core-scheduling section 8 (1-2,
+ * 4-13, 16-19, 28; the comments have the numbers), and a pause that real Xen loses.
  */
 #include "fake_host.h"
 #include "probe_policy.h"
@@ -284,7 +283,7 @@ static void one_that_wakes_and_is_paused_before_its_turn_stays_off(void **state)
 	assert_int_equal(a->vcpus[1]->runstate.state, HV_OFFLINE);
 }
 
-/* Row 15: it has to stop although the other one had not been loaded when it was paused. */
+/* It has to stop although the other one had not been loaded when it was paused. */
 static void the_only_running_member_stops_when_paused_before_its_sibling_is_loaded(void **state)
 {
 	struct fake *f = *state;

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A trial of random operations: its state, its draws, the laws that are looked at after every step,
+ * and the random machine on which it takes place.
+ */
+#ifndef TESTS_PROPERTY_TRIAL_H
+#define TESTS_PROPERTY_TRIAL_H
+
+#include "../unit/fake_host.h"
+
+#include <inttypes.h>
+
+#define MAX_DOMAINS  8
+#define MAX_POOLS    4
+#define MAX_VCPUS    6
+#define MAX_POLICIES 16
+#define MS	     INT64_C(1000000)
+
+#define RUNS  500 /* per policy */
+#define STEPS 800
+
+/* What is done to pools and pCPUs. */
+enum {
+	CREATE_POOL,
+	DESTROY_POOL,
+	SET_GRAN,
+	ADD_PCPU,
+	REMOVE_PCPU,
+	MOVE_DOMAIN,
+	PCPU_UP,
+	PCPU_DOWN,
+	SMT,
+	SUSPEND,
+	RESUME,
+	NR_POOL_OPERATIONS,
+};
+
+struct trial {
+	struct fake *f;
+	const char *policy;
+	uint64_t seed, random;
+	unsigned step;
+	const char *doing; /* the latest operation on pools or pCPUs */
+	struct hv_pool *pools[MAX_POOLS];
+	struct hv_domain *domains[MAX_DOMAINS];
+	unsigned domain_pauses[MAX_DOMAINS];
+	int next_id;
+	int64_t gone_ran; /* running time of vCPUs that are no more */
+	enum hv_gran gran;
+};
+
+/* How much of what is special to resources of several pCPUs was met. */
+static uint64_t nr_waits, nr_forced, nr_shared;
+/* Operations on pools and pCPUs that were done, that were to be retried, that had no memory. */
+static uint64_t nr_done[NR_POOL_OPERATIONS], nr_again, nr_no_memory;
+
+/* Arguments: one given run, or runs of both policies. */
+static const char *only_policy;
+static uint64_t only_seed;
+static unsigned nr_steps = STEPS;
+
+static uint64_t draw64(struct trial *t)
+{
+	uint64_t z = t->random += 0x9E3779B97F4A7C15;
+
+	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+	z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+	return z ^ (z >> 31);
+}
+
+static unsigned draw(struct trial *t, unsigned n)
+{
+	return (unsigned)(draw64(t) % n);
+}
+
+static void failed(struct trial *t, const char *what)
+{
+	print_message("# replay: operations %s %" PRIu64 " %u\n", t->policy, t->seed, nr_steps);
+	fail_msg("step %u: %s; last on pools: %s", t->step, what, t->doing ? t->doing : "nothing");
+}
+
+/* In guest mode on one resource: members of its current unit only, each on its own pCPU. */
+static void check_isolation(struct trial *t)
+{
+	for (unsigned c = 0; c < t->f->nr_pcpus; c++) {
+		const struct hv_vcpu *v = fake_guest(t->f, c);
+		const struct hv_resource *r = hv_resource_of(t->f->sys, c);
+
+		if (!v)
+			continue;
+		if (v->unit != r->curr || v->pcpu != c)
+			failed(t, "a vCPU of another unit is in guest mode");
+		if (r->g > 1 && r->prev)
+			failed(t, "a guest was entered before all had saved");
+		nr_shared += r->g > 1 && c != r->master && fake_guest(t->f, r->master);
+	}
+}
+
+static void check(struct trial *t)
+{
+	struct hv_violation v = {"", HV_NO_PCPU, -1, -1};
+	char text[256];
+
+	if (!hv_check(t->f->sys, &v)) {
+		check_isolation(t);
+		return;
+	}
+	snprintf(text, sizeof(text), "law broken: %s (pcpu %d, domain %d, unit %d)", v.law,
+		 (int)v.pcpu, v.domain, v.unit);
+	failed(t, text);
+}
+
+#define EXPECT(t, cond)                               \
+	do {                                          \
+		if (!(cond))                          \
+			failed(t, "expected " #cond); \
+	} while (0)
+
+/* An assertion of the engine fails: say how to replay it. */
+static struct trial *current;
+
+static void assert_failed(void *ctx, const char *expr, const char *file, int line)
+{
+	char text[256];
+
+	(void)ctx;
+	snprintf(text, sizeof(text), "%s:%d: assertion '%s' failed", file, line, expr);
+	failed(current, text);
+	abort();
+}
+
+/* ---- the machine */
+
+static void maybe_set(struct trial *t, const char *name, const char *const *values, unsigned n)
+{
+	int rc;
+
+	if (draw(t, 2))
+		return;
+	rc = hv_param_set(t->f->sys, name, values[draw(t, n)]);
+	EXPECT(t, rc >= 0 || rc == -HV_ENOENT);
+}
+
+static void boot(struct trial *t)
+{
+	static const char *const queues[] = {"cpu", "core", "socket", "node", "all"};
+	static const char *const most[] = {"1", "2", "3", "16"};
+	static const char *const limits[] = {"0", "100", "1000", "5000"};
+	static const char *const bools[] = {"0", "1"};
+	static const char *const slices[] = {"4", "10", "30", "1001"};
+	static const char *const times[] = {"0", "300", "5000"};
+	static const char *const tickles[] = {"head", "head-fixed", "head-without", "with-2012",
+					      "without-2012"};
+	struct fake *f = t->f;
+	struct hv_host host = fake_host;
+	uint32_t core[FAKE_PCPUS], socket[FAKE_PCPUS];
+	unsigned threads = 1 + draw(t, 2), cores = 1 + draw(t, 3), sockets = 1 + draw(t, 2);
+	struct hv_topology topo = {sockets * cores * threads, core, socket, socket};
+	bool two = draw(t, 3) == 0;
+
+	for (unsigned c = 0; c < topo.nr_pcpus; c++) {
+		core[c] = c / threads;
+		socket[c] = c / (threads * cores);
+	}
+	host.assert_failed = assert_failed;
+	f->nr_pcpus = topo.nr_pcpus;
+	assert_int_equal(hv_sys_create(&host, f, &topo, hv_policies, &f->sys), 0);
+	maybe_set(t, "credit2_runqueue", queues, 5);
+	maybe_set(t, "sched_credit2_max_cpus_runqueue", most, 4);
+	maybe_set(t, "sched_ratelimit_us", limits, 4);
+	maybe_set(t, "sched_smt_power_savings", bools, 2);
+	maybe_set(t, "sched_credit_tslice_ms", slices, 4);
+	maybe_set(t, "vcpu_migration_delay", times, 3);
+	maybe_set(t, "load-balance-ratelimit", times, 3);
+	maybe_set(t, "tickle_one_idle_cpu", bools, 2);
+	maybe_set(t, "credit_tickle", tickles, 5);
+	t->gran = draw(t, 2) ? HV_GRAN_CPU : draw(t, 3) ? HV_GRAN_CORE : HV_GRAN_SOCKET;
+	for (unsigned c = 0; c < topo.nr_pcpus; c++)
+		assert_int_equal(hv_pcpu_up(f->sys, c), 0);
+	assert_int_equal(hv_pool_create(f->sys, 0, t->policy, t->gran, &t->pools[0]), 0);
+	assert_int_equal(hv_pool_create(f->sys, 1, t->policy, t->gran, &t->pools[1]), 0);
+	for (unsigned c = 0; c < topo.nr_pcpus; c += hv_gran_size(f->sys, t->gran)) {
+		/* pCPU 0 is always in pool 0; sometimes one stays free */
+		if (c == 0 || draw(t, 8))
+			assert_int_equal(hv_pool_add_pcpu(t->pools[two && c ? draw(t, 2) : 0], c),
+					 0);
+		check(t);
+	}
+	f->hold_saves = true;
+}
+
+#endif
