@@ -56,7 +56,8 @@ static void collect_states(struct lab_run *run, unsigned index, struct lab_vm *v
 {
 	struct lab_vm_run *v = &run->vm[index];
 	struct hv_runqueue_info info;
-	bool has_load = hv_runqueue_info(mc_pool(run->machine), 0, &info) == 0;
+	struct hv_domain *d = v->mvm ? v->mvm->domain : NULL;
+	bool has_load = d && hv_runqueue_info(d->pool, 0, &info) == 0;
 
 	vm->outside_affinity = v->outside_affinity;
 	for (uint32_t i = 0; i < vm->nr_vcpus; i++) {
@@ -136,18 +137,27 @@ static int collect_cpus(const struct lab_run *run, struct lab_result *out)
 	return 0;
 }
 
-static int collect_runqueues(const struct scenario *s, struct hv_pool *pool,
+static int collect_runqueues(const struct scenario *s, struct hv_sys *sys,
 			     struct lab_runqueue **out, uint32_t *n)
 {
 	struct hv_runqueue_info info;
+	struct hv_pool *pool = hv_pool_next(sys, 0);
+	unsigned index = 0;
 
 	*n = 0;
 	*out = calloc(s->topo.n_cpus, sizeof(**out));
 	if (!*out)
 		return -HV_ENOMEM;
-	while (*n < s->topo.n_cpus && hv_runqueue_info(pool, *n, &info) == 0) {
-		struct lab_runqueue *q = &(*out)[(*n)++];
+	while (pool && *n < s->topo.n_cpus) {
 		struct hv_mask all = {{0}};
+		struct lab_runqueue *q;
+
+		if (hv_runqueue_info(pool, index++, &info) != 0) {
+			pool = hv_pool_next(sys, pool->id + 1);
+			index = 0;
+			continue;
+		}
+		q = &(*out)[(*n)++];
 
 		hv_mask_copy(&all, &info.pcpus, hv_topology_words(s->topo.n_cpus));
 		lab_mask_to_user(s, &all, &q->pcpus);
@@ -188,7 +198,7 @@ int lab_collect(struct lab_run *run, struct lab_result *out)
 	if (ret == 0)
 		ret = collect_cpus(run, out);
 	if (ret == 0)
-		ret = collect_runqueues(run->s, mc_pool(run->machine), &out->runqueue,
+		ret = collect_runqueues(run->s, mc_sys(run->machine), &out->runqueue,
 					&out->n_runqueues);
 	return ret;
 }
@@ -207,23 +217,29 @@ int lab_arrangement(const struct scenario *s, struct lab_runqueue **out, uint32_
 {
 	struct lab_host host;
 	struct mc_machine *machine = NULL;
+	struct mc_pool_config *pools = lab_pools(s);
 	struct mc_config config = {
 		.params = &host.params,
 		.policies = hv_policies,
 		.policy = sc_sched_name(s->xen.sched),
 		.gran = s->xen.gran,
+		.pools = pools,
+		.nr_pools = s->n_pools - 1,
 		.set = lab_boot_params,
 		.ctx = (void *)s,
 	};
-	int ret = lab_host_init(&host, s, 0);
+	int ret = pools ? lab_host_init(&host, s, 0) : -HV_ENOMEM;
 
-	if (ret != 0)
+	if (ret != 0) {
+		free(pools);
 		return ret;
+	}
 	ret = mc_create(&config, &machine);
 	if (ret == 0) {
-		ret = collect_runqueues(s, mc_pool(machine), out, n);
+		ret = collect_runqueues(s, mc_sys(machine), out, n);
 		mc_destroy(machine);
 	}
+	free(pools);
 	lab_host_fini(&host);
 	return ret;
 }

@@ -122,6 +122,19 @@ void lab_host_fini(struct lab_host *h)
 	memset(h, 0, sizeof(*h));
 }
 
+struct mc_pool_config *lab_pools(const struct scenario *s)
+{
+	struct mc_pool_config *pools = calloc(s->n_pools, sizeof(*pools));
+
+	assert(s->n_pools > 0);
+	for (unsigned i = 1; pools && i < s->n_pools; i++) {
+		pools[i - 1].policy = sc_sched_name(s->pool[i].sched);
+		pools[i - 1].gran = s->pool[i].gran;
+		lab_mask_to_machine(s, &s->pool[i].cpus, &pools[i - 1].pcpus);
+	}
+	return pools;
+}
+
 void lab_mask_to_machine(const struct scenario *s, const struct hv_mask *user, struct hv_mask *out)
 {
 	assert(user != out);

@@ -21,6 +21,9 @@ struct lab_host {
 int lab_host_init(struct lab_host *h, const struct scenario *s, uint64_t seed);
 void lab_host_fini(struct lab_host *h);
 
+/* The pools beside Pool-0, s->n_pools - 1 of them; to be freed. NULL = no memory. */
+struct mc_pool_config *lab_pools(const struct scenario *s);
+
 /* The user's set of pCPUs in the machine's numbers, and back. */
 void lab_mask_to_machine(const struct scenario *s, const struct hv_mask *user, struct hv_mask *out);
 void lab_mask_to_user(const struct scenario *s, const struct hv_mask *machine, struct hv_mask *out);

@@ -54,18 +54,30 @@ static int set_params(void *ctx, struct hv_sys *sys)
 
 static int create_machine(struct lab_run *run)
 {
+	const struct scenario *s = run->s;
+	struct mc_pool_config *pools = lab_pools(s);
+	int ret;
+
+	if (!pools)
+		return -HV_ENOMEM;
 	struct mc_config config = {
 		.params = &run->host.params,
 		.policies = hv_policies,
 		.policy = sc_sched_name(run->s->xen.sched),
 		.gran = run->s->xen.gran,
+		.pools = pools,
+		.nr_pools = s->n_pools - 1,
 		.set = set_params,
 		.trace = lab_watch,
 		.observe = run->observe,
 		.ctx = run,
 	};
 
-	return mc_create(&config, &run->machine);
+	ret = mc_create(&config, &run->machine);
+	free(pools);
+	for (unsigned i = 0; ret == 0 && i < s->n_pools; i++)
+		ret = lab_pool_add(run, (int)i, s->pool[i].name);
+	return ret;
 }
 
 /* Masks of the scenario in the machine's numbers; NULL when nobody restricted them. */
@@ -84,7 +96,8 @@ static void check_until(struct lab_run *run)
 {
 	unsigned first, n;
 
-	if (!run->s->run.until || !scenario_find(run->s, run->s->run.until, &first, &n))
+	if (run->options->hold || !run->s->run.until ||
+	    !scenario_find(run->s, run->s->run.until, &first, &n))
 		return;
 	for (unsigned i = first; i < first + n; i++) {
 		if (!run->vm[i].finished)
@@ -134,9 +147,9 @@ static int create_guest(struct lab_vm_run *v)
 }
 
 /* Domain 0 is the VM of index 0, if there is one. */
-static int domain_id(const struct scenario *s, unsigned vm)
+int lab_domain_id(const struct lab_run *run, unsigned vm)
 {
-	return (int)vm + (s->vm[0].dom0 ? 0 : 1);
+	return (int)vm + (run->s->vm[0].dom0 ? 0 : 1);
 }
 
 int lab_set_rtds(struct lab_vm_run *v, unsigned vcpu, const struct sc_rtds *value)
@@ -144,6 +157,16 @@ int lab_set_rtds(struct lab_vm_run *v, unsigned vcpu, const struct sc_rtds *valu
 	struct hv_unit_params p = {value->period_us, value->budget_us, value->extratime};
 
 	return hv_unit_params_set(v->mvm->vcpu[vcpu]->hv, &p);
+}
+
+/* The first pool whose policy has a time table. */
+static struct hv_pool *frame_pool(struct lab_run *run)
+{
+	struct hv_pool *p = hv_pool_next(mc_sys(run->machine), 0);
+
+	while (p && strcmp(p->sched->policy->name, sc_sched_name(SC_SCHED_ARINC653)) != 0)
+		p = hv_pool_next(mc_sys(run->machine), p->id + 1);
+	return p ? p : mc_pool(run->machine);
 }
 
 /* Windows name a domain by its handle, which is made of its id; it need not exist yet. */
@@ -154,14 +177,14 @@ int lab_set_frame(struct lab_run *run, const struct sc_frame *frame)
 	assert(frame->n <= HV_MAX_WINDOWS);
 	memset(window, 0, sizeof(window));
 	for (unsigned i = 0; i < frame->n; i++) {
-		uint32_t id = (uint32_t)domain_id(run->s, frame->window[i].vm);
+		uint32_t id = (uint32_t)lab_domain_id(run, frame->window[i].vm);
 
 		for (unsigned k = 0; k < 4; k++)
 			window[i].handle[HV_HANDLE_BYTES - 1 - k] = (uint8_t)(id >> (8 * k));
 		window[i].vcpu = frame->window[i].vcpu;
 		window[i].runtime = (uint64_t)frame->window[i].runtime;
 	}
-	return hv_frame_set(mc_pool(run->machine), (uint64_t)frame->major, frame->n, window);
+	return hv_frame_set(frame_pool(run), (uint64_t)frame->major, frame->n, window);
 }
 
 /* What the policy has been told of the VM before it boots. */
@@ -174,7 +197,7 @@ static int set_vm_params(struct lab_vm_run *v)
 	/* A policy without weights (null) has nothing to set. */
 	if (ret == -HV_EOPNOTSUPP)
 		ret = 0;
-	if (v->run->s->xen.sched != SC_SCHED_RTDS || !vm->rtds)
+	if (v->run->s->pool[vm->pool].sched != SC_SCHED_RTDS || !vm->rtds)
 		return ret;
 	for (unsigned i = 0; ret == 0 && i < v->mvm->nr_vcpus; i++)
 		ret = lab_set_rtds(v, i, &vm->rtds[i]);
@@ -185,13 +208,17 @@ static int create_vm(struct lab_vm_run *v)
 {
 	struct lab_run *run = v->run;
 	const struct sc_vm *vm = v->vm;
-	int id = domain_id(run->s, (unsigned)(v - run->vm));
+	struct hv_pool *pool = lab_pool_find(run, run->s->pool[vm->pool].name);
+	int id = lab_domain_id(run, (unsigned)(v - run->vm));
 	int ret;
 
 	assert(!v->mvm);
+	if (!pool)
+		return -HV_ENOENT;
 	ret = observe_domain_name(run->observe, id, vm->name);
 	if (ret == 0)
-		ret = mc_vm_create(run->machine, id, vm->maxvcpus, vm->node_share, &v->mvm);
+		ret = mc_vm_create_in(run->machine, pool, id, vm->maxvcpus, vm->node_share,
+				      &v->mvm);
 	if (ret == 0 && vm->dom0)
 		ret = hv_domain_identify(v->mvm->domain, v->mvm->domain->handle, true);
 	if (ret == 0)
@@ -254,7 +281,7 @@ static int start_vms(struct lab_run *run)
 			ret = create_vm(v);
 	}
 	/* Last, so that nothing is appended to what the user gave. */
-	if (ret == 0 && run->s->xen.sched == SC_SCHED_ARINC653 && run->s->frame.n)
+	if (ret == 0 && run->s->frame.n)
 		ret = lab_set_frame(run, &run->s->frame);
 	if (ret == 0)
 		ret = link_guests(run);
@@ -281,6 +308,8 @@ static int build(struct lab_run *run, uint64_t seed)
 	if (ret == 0)
 		ret = create_machine(run);
 	if (ret == 0)
+		lab_operator_start(run);
+	if (ret == 0)
 		ret = start_vms(run);
 	if (ret == 0)
 		lab_timeline_start(run);
@@ -294,6 +323,7 @@ static void tear_down(struct lab_run *run)
 			guest_destroy(run->vm[i].guest);
 		free(run->vm[i].credit_min);
 	}
+	lab_operator_stop(run);
 	if (run->machine)
 		mc_destroy(run->machine);
 	observe_destroy(run->observe);
@@ -318,12 +348,15 @@ static void say(struct lab_result *r, enum lab_status status, const char *fmt, .
 	va_end(args);
 }
 
-/* Run up to `until` (the end of the warm-up or of the window). False: the run is over. */
-static bool run_until(struct lab_run *run, hv_time until, struct lab_result *r)
+bool lab_run_to(struct lab_run *run, hv_time until)
 {
+	struct lab_result *r = run->result;
 	struct observe_violation broken;
 
-	while (mc_now(run->machine) < until && !run->until_reached) {
+	if (r->status != LAB_DONE || run->until_reached)
+		return false;
+
+	do {
 		hv_time next = mc_now(run->machine) + STEP_NS;
 		const struct mc_fault *fault =
 			mc_run_until(run->machine, next < until ? next : until);
@@ -349,16 +382,17 @@ static bool run_until(struct lab_run *run, hv_time until, struct lab_result *r)
 			    (double)mc_now(run->machine) / 1e9);
 			return false;
 		}
-	}
+	} while (mc_now(run->machine) < until && !run->until_reached);
 	return !run->until_reached;
 }
 
-static void run_window(struct lab_run *run, struct lab_result *r)
+static void run_window(struct lab_run *run)
 {
+	struct lab_result *r = run->result;
 	const struct sc_run *plan = &run->s->run;
 
 	assert(plan->duration > 0);
-	if (plan->warmup > 0 && run_until(run, plan->warmup, r)) {
+	if (plan->warmup > 0 && lab_run_to(run, plan->warmup)) {
 		observe_mark(run->observe, mc_now(run->machine));
 		for (unsigned i = 0; i < run->s->n_vms; i++) {
 			if (run->vm[i].guest)
@@ -368,31 +402,113 @@ static void run_window(struct lab_run *run, struct lab_result *r)
 		r->start = mc_now(run->machine);
 	}
 	if (r->status == LAB_DONE && !run->until_reached)
-		run_until(run, plan->warmup + plan->duration, r);
+		lab_run_to(run, plan->warmup + plan->duration);
 	if (r->status == LAB_DONE && plan->until && !run->until_reached)
 		say(r, LAB_INTERRUPTED, "'%s' was not done after %.3f s (run.duration)",
 		    plan->until, (double)mc_now(run->machine) / 1e9);
 }
 
+int lab_open(const struct scenario *s, uint64_t seed, const struct lab_options *options,
+	     struct lab_result *result, struct lab_run **out)
+{
+	struct lab_run *run = calloc(1, sizeof(*run));
+	int ret = -HV_ENOMEM;
+
+	assert(s && options && result);
+	memset(result, 0, sizeof(*result));
+	result->seed = seed;
+	result->longest_vm = result->longest_vcpu = -1;
+	if (run) {
+		run->s = s;
+		run->options = options;
+		run->result = result;
+		ret = build(run, seed);
+	}
+	if (ret == 0) {
+		*out = run;
+		return 0;
+	}
+	if (ret != -HV_ENOMEM)
+		say(result, LAB_FAILED, "the run cannot be set up: %s", strerror(-ret));
+	if (run)
+		lab_close(run);
+	return ret;
+}
+
+int lab_finish(struct lab_run *run)
+{
+	return lab_collect(run, run->result);
+}
+
+void lab_close(struct lab_run *run)
+{
+	tear_down(run);
+	free(run);
+}
+
+/* Puts the command into the event loop, where those of a timeline are. */
+struct order {
+	struct lab_run *run;
+	const struct sc_op *op;
+	struct lab_outcome *outcome;
+	int error;
+};
+
+static void order_due(struct mc_timer *t)
+{
+	struct order *o = t->data;
+
+	o->error = lab_command(o->run, o->op, o->outcome);
+}
+
+int lab_do(struct lab_run *run, const struct sc_op *op, const char **why)
+{
+	struct order o = {.run = run, .op = op, .outcome = &run->outcome};
+	struct mc_timer timer;
+	bool going;
+
+	memset(&run->outcome, 0, sizeof(run->outcome));
+	mc_timer_init(&timer, run->machine, MC_TIMER_SAMPLE, run->s->n_events + run->s->n_vms + 1,
+		      order_due, &o);
+	mc_timer_set(&timer, mc_now(run->machine));
+	*why = run->outcome.text;
+	going = lab_run_to(run, mc_now(run->machine));
+	if (o.error)
+		return o.error;
+	while (going && !run->outcome.done)
+		going = lab_run_to(run, mc_now(run->machine) + LAB_RETRY);
+	return going ? run->outcome.error : 0;
+}
+
+const struct scenario *lab_scenario(const struct lab_run *run)
+{
+	return run->s;
+}
+
+struct mc_machine *lab_machine(const struct lab_run *run)
+{
+	return run->machine;
+}
+
+struct mc_vm *lab_vm_of(const struct lab_run *run, unsigned vm)
+{
+	assert(vm < run->s->n_vms);
+	return run->vm[vm].mvm;
+}
+
 int lab_run(const struct scenario *s, uint64_t seed, const struct lab_options *options,
 	    struct lab_result *out)
 {
-	struct lab_run run = {.s = s, .options = options};
-	int ret;
+	struct lab_run *run;
+	int ret = lab_open(s, seed, options, out, &run);
 
-	assert(s && options && out);
-	memset(out, 0, sizeof(*out));
-	out->seed = seed;
-	out->longest_vm = out->longest_vcpu = -1;
-	ret = build(&run, seed);
+	if (ret != 0 && ret != -HV_ENOMEM)
+		return 0; /* the result says why */
 	if (ret == 0) {
-		run_window(&run, out);
-		ret = lab_collect(&run, out);
-	} else if (ret != -HV_ENOMEM) {
-		say(out, LAB_FAILED, "the run cannot be set up: %s", strerror(-ret));
-		ret = 0;
+		run_window(run);
+		ret = lab_finish(run);
+		lab_close(run);
 	}
-	tear_down(&run);
 	if (ret != 0)
 		lab_result_clear(out);
 	return ret;

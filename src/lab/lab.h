@@ -25,6 +25,7 @@ enum lab_status {
 struct lab_options {
 	const char *log_path;	   /* binary event log, NULL = none */
 	bool hash;		   /* compute the log hash without a log */
+	bool hold;		   /* run.until does not end it */
 	const atomic_bool *stop;   /* set by a signal handler; may be NULL */
 	_Atomic int64_t *progress; /* virtual time reached, for a progress line; may be NULL */
 };

@@ -7,6 +7,7 @@
 #include "guest/guest.h"
 #include "lab/host.h"
 #include "lab/lab.h"
+#include "lab/session.h"
 
 struct lab_vm_run {
 	struct lab_run *run;
@@ -27,6 +28,43 @@ struct lab_event_run {
 	struct mc_timer timer;
 };
 
+#define LAB_RETRY 10000 /* ns until a command that waits for a pCPU looks again */
+
+/* What became of a command that somebody waits for. */
+struct lab_outcome {
+	bool done;
+	int error;	/* 0, or the hypervisor's negative errno */
+	char text[512]; /* why, in words */
+};
+
+/* A command that is being carried out; some need the time until guests have left a pCPU. */
+struct lab_task {
+	struct lab_task *next;
+	const struct sc_op *op;
+	struct lab_outcome *outcome; /* NULL: of the timeline, a refusal ends the run */
+	bool begun, listed;
+	unsigned vm;	      /* the next one of a group */
+	struct mc_vm *dying;  /* destroy */
+	struct hv_mask left;  /* pCPUs still to be tried, the machine's numbers */
+	hv_time since;	      /* it waits for the present pCPU or VM since */
+	int error;	      /* of a pCPU that was refused, others are tried all the same */
+	struct hv_pool *pool; /* of the present command */
+};
+
+/* The operator: one command after another, as in a shell. */
+struct lab_operator {
+	struct lab_task *first, **last;
+	struct mc_timer timer;
+	char text[512]; /* why the present command is refused */
+};
+
+/* The engine knows pools by number. */
+struct lab_pool {
+	struct lab_pool *next;
+	int id;
+	char name[];
+};
+
 struct lab_run {
 	const struct scenario *s;
 	const struct lab_options *options;
@@ -37,7 +75,10 @@ struct lab_run {
 	struct lab_vm_run *vm;	     /* [s->n_vms] */
 	struct lab_event_run *event; /* [s->n_events] */
 	bool until_reached;	     /* the workload of run.until is done */
-	int error;		     /* negative errno of something that failed in a callback */
+	struct lab_operator operator;
+	struct lab_outcome outcome; /* of lab_do() */
+	struct lab_pool *pool;	    /* names, ascending id */
+	struct lab_result *result;  /* why it is over */
 };
 
 /* Create a VM's domain, vCPUs and guest at the present time and boot it. 0 or a negative errno. */
@@ -48,6 +89,19 @@ int lab_set_rtds(struct lab_vm_run *v, unsigned vcpu, const struct sc_rtds *valu
 int lab_set_frame(struct lab_run *run, const struct sc_frame *frame);
 /* Arm the timers of the timeline. */
 void lab_timeline_start(struct lab_run *run);
+/* A command for the operator, behind those that wait. 0, -HV_ENOMEM. In the event loop only. */
+int lab_command(struct lab_run *run, const struct sc_op *op, struct lab_outcome *outcome);
+void lab_operator_start(struct lab_run *run);
+void lab_operator_stop(struct lab_run *run); /* frees what waits, and the pools' names */
+/* Why the hypervisor refuses: text of the present command; returns error. */
+int lab_refuse(struct lab_run *run, int error, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The name of a pool of the engine. 0, -HV_ENOMEM. */
+int lab_pool_add(struct lab_run *run, int id, const char *name);
+/* pools.c: commands on pools and pCPUs. 0, -HV_EAGAIN (again in a moment), or refused. */
+int lab_pool_op(struct lab_run *run, struct lab_task *task);
+/* Move one VM. Likewise. */
+int lab_migrate(struct lab_run *run, struct lab_task *task, struct lab_vm_run *v);
 /* Every trace record of the engine: what the observer does not keep. */
 void lab_watch(void *run, const struct hv_trace *ev);
 /* The warm-up is over: forget what was seen. */

@@ -5,6 +5,7 @@
  *   host.c       the engine's host: pokes, timers, wakes, the schedule pass, switches
  *   rendezvous.c pCPUs that wait for their siblings
  *   progress.c   work of running vCPUs: settling, callbacks, charges
+ *   hotplug.c    pCPUs that go off line and return
  *   memory.c     what vCPUs share: SMT threads, caches, memory; their pace
  *   watch.c      idle while runnable, stalls
  */
@@ -238,5 +239,6 @@ void mc_watch_idle(struct mc_pcpu *pc, bool idle); /* idle without a request pen
 void mc_watch_forced(struct mc_pcpu *pc, bool forced);
 void mc_watch_start(struct mc_machine *m);
 void mc_watch_settle(struct mc_machine *m);
+void mc_watch_reshaped(struct mc_machine *m); /* pools or resources are others now */
 
 #endif

@@ -194,6 +194,36 @@ static enum hv_gran possible_gran(const struct mc_machine *m, enum hv_gran gran)
 	return gran;
 }
 
+static int create_pools(struct mc_machine *m, const struct mc_config *cfg)
+{
+	struct hv_mask rest = {{0}};
+	struct hv_pool *pool;
+	int err;
+
+	for (unsigned i = 0; i < m->params.nr_pcpus; i++) {
+		if (m->online[i])
+			hv_mask_set(&rest, i);
+	}
+	err = hv_pool_create(m->sys, 0, cfg->policy, possible_gran(m, cfg->gran), &m->pool);
+	for (unsigned k = 0; k < cfg->nr_pools && !err; k++) {
+		const struct mc_pool_config *p = &cfg->pools[k];
+
+		err = hv_pool_create(m->sys, (int)k + 1, p->policy, p->gran, &pool);
+		hv_mask_for_each(c, &p->pcpus, m->nw)
+		{
+			if (!err && m->online[c])
+				err = hv_pool_add_pcpu(pool, c);
+			hv_mask_clear(&rest, c);
+		}
+	}
+	hv_mask_for_each(c, &rest, m->nw)
+	{
+		if (!err)
+			err = hv_pool_add_pcpu(m->pool, c);
+	}
+	return err;
+}
+
 static void create_engine(void *ctx)
 {
 	struct creation *c = ctx;
@@ -210,12 +240,7 @@ static void create_engine(void *ctx)
 	if (!c->err)
 		c->err = bring_up(m);
 	if (!c->err)
-		c->err = hv_pool_create(m->sys, 0, cfg->policy, possible_gran(m, cfg->gran),
-					&m->pool);
-	for (unsigned i = 0; i < m->params.nr_pcpus && !c->err; i++) {
-		if (m->online[i])
-			c->err = hv_pool_add_pcpu(m->pool, i);
-	}
+		c->err = create_pools(m, cfg);
 	if (c->err)
 		return;
 	for (unsigned i = 0; i < m->params.nr_pcpus; i++) {
@@ -396,6 +421,7 @@ void mc_settle(struct mc_machine *m)
 
 struct vm_creation {
 	struct mc_machine *m;
+	struct hv_pool *pool;
 	int id, err;
 	unsigned max_vcpus;
 	struct mc_vm *vm;
@@ -407,13 +433,19 @@ static void create_domain(void *ctx)
 {
 	struct vm_creation *c = ctx;
 
-	c->err = hv_domain_create(c->m->pool, c->id, c->max_vcpus, &c->vm->domain);
+	c->err = hv_domain_create(c->pool, c->id, c->max_vcpus, &c->vm->domain);
 }
 
 int mc_vm_create(struct mc_machine *m, int id, unsigned max_vcpus, const int64_t *share,
 		 struct mc_vm **out)
 {
-	struct vm_creation c = {.m = m, .id = id, .max_vcpus = max_vcpus};
+	return mc_vm_create_in(m, m->pool, id, max_vcpus, share, out);
+}
+
+int mc_vm_create_in(struct mc_machine *m, struct hv_pool *pool, int id, unsigned max_vcpus,
+		    const int64_t *share, struct mc_vm **out)
+{
+	struct vm_creation c = {.m = m, .pool = pool, .id = id, .max_vcpus = max_vcpus};
 	struct mc_vm **list = realloc(m->vm, (m->nr_vms + 1) * sizeof(struct mc_vm *));
 	struct mc_vm *vm = calloc(1, sizeof(*vm));
 	int64_t sum = 0;

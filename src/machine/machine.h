@@ -311,8 +311,15 @@ struct mc_fault {
 /* Optional tap for the lab: every trace record of the engine, after observe and machine. */
 typedef void (*mc_trace_fn)(void *ctx, const struct hv_trace *ev);
 
+/* A pool beside pool 0: its pCPUs, in the machine's numbers. */
+struct mc_pool_config {
+	const char *policy;
+	enum hv_gran gran;
+	struct hv_mask pcpus;
+};
+
 /*
- * Create a machine with all its online pCPUs up and in pool 0, granularity and policy as named;
+ * Create a machine with all its online pCPUs up and in pool 0, or in the pool that names them, granularity and policy as named;
  * params and its topology arrays are copied. policies: normally hv_policies. set() may be NULL; it
  * is called with the engine instance before the pool is created, to set boot parameters
  * (hv_param_set), and returns 0 or a negative errno. Errors: those of the engine.
@@ -322,6 +329,8 @@ struct mc_config {
 	const struct hv_policy *const *policies;
 	const char *policy;
 	enum hv_gran gran;
+	const struct mc_pool_config *pools; /* pools 1..nr_pools; may be NULL */
+	unsigned nr_pools;
 	int (*set)(void *ctx, struct hv_sys *sys);
 	struct observe *observe; /* may be NULL: nothing is observed */
 	mc_trace_fn trace;	 /* may be NULL */
@@ -333,7 +342,12 @@ void mc_destroy(struct mc_machine *m);
 /* The fault that stopped the machine, or NULL. */
 const struct mc_fault *mc_fault(const struct mc_machine *m);
 struct hv_sys *mc_sys(struct mc_machine *m);
-struct hv_pool *mc_pool(struct mc_machine *m);
+struct hv_pool *mc_pool(struct mc_machine *m); /* pool 0 */
+/*
+ * To be called after what the lab has done to pools and pCPUs of the engine: pCPUs that have gone off
+ * line lose their power, those that came have it, and what is watched is watched anew.
+ */
+void mc_reshaped(struct mc_machine *m);
 
 /*
  * A VM with max_vcpus vCPUs, all off line; share: nr_nodes entries that sum to MC_ONE. The domain
@@ -341,6 +355,9 @@ struct hv_pool *mc_pool(struct mc_machine *m);
  */
 int mc_vm_create(struct mc_machine *m, int id, unsigned max_vcpus, const int64_t *share,
 		 struct mc_vm **out);
+/* The same in another pool than pool 0. */
+int mc_vm_create_in(struct mc_machine *m, struct hv_pool *pool, int id, unsigned max_vcpus,
+		    const int64_t *share, struct mc_vm **out);
 /* The next vCPU; hard, soft as hv_vcpu_create(). It starts with hv_vcpu_up(mv->hv). */
 int mc_vcpu_create(struct mc_vm *vm, const struct hv_mask *hard, const struct hv_mask *soft,
 		   const struct mc_guest_ops *ops, void *guest, struct mc_vcpu **out);

@@ -14,7 +14,7 @@ static bool idle_could_run(const struct mc_vcpu *mv)
 {
 	const struct mc_machine *m = mv->machine;
 	const struct hv_mask *hard = &mv->hv->unit->hard;
-	const struct hv_mask *valid = &m->pool->res_valid;
+	const struct hv_mask *valid = &mv->hv->domain->pool->res_valid;
 	uint64_t any = 0;
 
 	for (unsigned i = 0; i < m->nw; i++)
@@ -27,7 +27,7 @@ static void note_core_wait(struct mc_vcpu *mv)
 {
 	struct mc_machine *m = mv->machine;
 
-	if (m->observe && m->pool->g > 1)
+	if (m->observe && mv->hv->domain->pool->g > 1)
 		observe_core_wait(m->observe, mv->hv, m->now,
 				  hv_mask_intersects(&m->forced, &mv->hv->unit->hard, m->nw));
 }
@@ -108,10 +108,9 @@ void mc_watch_idle(struct mc_pcpu *pc, bool idle)
 		return;
 	if (idle) {
 		hv_mask_set(&m->idle_mask, pc->id);
-		if (!hv_mask_test(&m->pool->res_valid, pc->id))
-			return;
 		for (struct mc_vcpu *mv = m->waiting; mv; mv = mv->wait_next) {
-			if (mv->idle_since < 0 && hv_mask_test(&mv->hv->unit->hard, pc->id))
+			if (mv->idle_since < 0 && hv_mask_test(&mv->hv->unit->hard, pc->id) &&
+			    hv_mask_test(&mv->hv->domain->pool->res_valid, pc->id))
 				begin(mv);
 		}
 		return;
@@ -123,6 +122,18 @@ void mc_watch_idle(struct mc_pcpu *pc, bool idle)
 		if (mv->idle_since >= 0 && !idle_could_run(mv))
 			end(mv);
 	}
+}
+
+void mc_watch_reshaped(struct mc_machine *m)
+{
+	hv_mask_zero(&m->forced, m->nw);
+	for (unsigned i = 0; i < m->params.nr_pcpus; i++) {
+		if (m->pcpu[i].forced)
+			hv_mask_set(&m->forced, hv_resource_of(m->sys, i)->master);
+	}
+	for (struct mc_vcpu *mv = m->waiting; mv; mv = mv->wait_next)
+		note_core_wait(mv);
+	mc_watch_settle(m);
 }
 
 void mc_watch_settle(struct mc_machine *m)

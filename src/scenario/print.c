@@ -11,6 +11,7 @@
 
 #include "scenario/fields.h"
 #include "scenario/host.h"
+#include "scenario/pools.h"
 #include "scenario/realtime.h"
 #include "scenario/scenario.h"
 
@@ -238,6 +239,8 @@ static void print_vm(FILE *out, const struct scenario *s, const struct sc_vm *vm
 		fprintf(out, "    count: %u\n", n);
 	fprintf(out, "    vcpus: %u\n    maxvcpus: %u\n    weight: %u\n    cap: %u\n", vm->vcpus,
 		vm->maxvcpus, vm->weight, vm->cap);
+	if (vm->pool)
+		fprintf(out, "    pool: %s\n", s->pool[vm->pool].name);
 	sc_rtds_print(out, vm);
 	if (vm->has_hard)
 		print_masks(out, "cpus", vm->hard, vm->maxvcpus);
@@ -311,6 +314,7 @@ void scenario_print(FILE *out, const struct scenario *s)
 	assert(out && s);
 	print_host(out, s);
 	print_xen(out, &s->xen);
+	sc_pools_print(out, s);
 	print_vms(out, s);
 	sc_frame_print(out, s);
 	print_run(out, &s->run);

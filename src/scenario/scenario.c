@@ -18,6 +18,7 @@
 #include "scenario/granularity.h"
 #include "scenario/host.h"
 #include "scenario/override.h"
+#include "scenario/pools.h"
 #include "scenario/realtime.h"
 #include "scenario/timeline.h"
 #include "scenario/topology.h"
@@ -154,7 +155,7 @@ static void close_library(struct sc_parse *p, const struct sc_library *library)
 static bool read_scenario(struct sc_parse *p, const struct sc_node *root, const char *dir,
 			  const struct sc_node *cmdline, struct scenario *s)
 {
-	const struct sc_node *dom0, *vms, *frame, *timeline;
+	const struct sc_node *dom0, *vms, *frame, *timeline, *pools;
 	unsigned int errors = p->diag->errors;
 	struct sc_mark until = {0}, cmdline_mark = root->mark;
 	struct sc_library library;
@@ -170,11 +171,13 @@ static bool read_scenario(struct sc_parse *p, const struct sc_node *root, const 
 	host_ok = read_host(p, sc_require(&f, "host"), dir, cmdline, s, &cmdline_mark);
 	read_run(p, sc_take(&f, "run"), &s->run, &until);
 	open_library(p, &f, dir, &library);
+	pools = sc_take(&f, "pools");
 	dom0 = sc_take(&f, "dom0");
 	vms = sc_take(&f, "vms");
 	frame = sc_take(&f, "arinc653");
 	timeline = sc_take(&f, "timeline");
 	if (host_ok || s->topo.n_cpus) {
+		sc_pools_read(p, pools, s);
 		sc_vms_read(p, &library, dom0, vms, &cmdline_mark, s);
 		if (!s->n_vms && p->diag->errors == errors)
 			sc_error(p, &root->mark, "there is no VM, expected 'vms' or 'dom0'");

@@ -189,6 +189,18 @@ struct sc_xen {
 
 /* --- Virtual machines ------------------------------------------------------------------------- */
 
+/*
+ * A cpupool. The first one is Pool-0, which has what the others leave, pCPU 0 among it; sched and
+ * sched-gran are by default those of the command line.
+ */
+struct sc_pool {
+	const char *name;
+	struct hv_mask cpus; /* online ones only */
+	enum sc_sched sched;
+	enum hv_gran gran;
+	int line;
+};
+
 /* What a vCPU may use under rtds. */
 struct sc_rtds {
 	unsigned int period_us, budget_us; /* budget <= period */
@@ -200,6 +212,7 @@ struct sc_vm {
 	const char *group; /* "noise": the name in the file; equal to name if there is no `count` */
 	unsigned int index; /* number inside the group, from 0 */
 	bool dom0;
+	unsigned int pool;	      /* index into scenario.pool */
 	unsigned int vcpus, maxvcpus; /* the first `vcpus` of `maxvcpus` start online */
 	unsigned int weight;	      /* 1..65535 */
 	unsigned int cap;	      /* % of one pCPU, 0 = none */
@@ -248,7 +261,16 @@ enum sc_op_kind {
 	SC_OP_PAUSE,
 	SC_OP_UNPAUSE,
 	SC_OP_DESTROY,
-	SC_OP_OVERRUN, /* overrun DOM VCPU TIME: its next run is not ended for TIME (a fault) */
+	SC_OP_OVERRUN,	   /* overrun DOM VCPU TIME: its next run is not ended for TIME (a fault) */
+	SC_OP_POOL_CREATE, /* cpupool-create name=N [sched=S] [gran=G] [cpus=L | nodes=L] */
+	SC_OP_POOL_DESTROY,    /* cpupool-destroy POOL */
+	SC_OP_POOL_RENAME,     /* cpupool-rename POOL NAME */
+	SC_OP_POOL_CPU_ADD,    /* cpupool-cpu-add POOL LIST */
+	SC_OP_POOL_CPU_REMOVE, /* cpupool-cpu-remove POOL LIST */
+	SC_OP_POOL_MIGRATE,    /* cpupool-migrate DOM POOL */
+	SC_OP_CPU_ONLINE,      /* cpu-online N */
+	SC_OP_CPU_OFFLINE,     /* cpu-offline N */
+	SC_OP_SMT,	       /* smt-enable, smt-disable */
 };
 
 /* A change of one vCPU, or of all, under rtds. */
@@ -274,6 +296,12 @@ struct sc_op {
 	struct sc_rtds_change *rtds;				  /* sched-rtds, in this order */
 	unsigned int n_rtds;
 	struct sc_frame frame; /* arinc653-set */
+	/* Pools and pCPUs. A pool's name is looked up when the command is done. */
+	const char *pool, *name; /* pool, NULL = Pool-0; name: cpupool-rename */
+	struct hv_mask cpus;	 /* may be empty */
+	bool set_sched, set_gran, on;
+	enum sc_sched sched; /* cpupool-create, and that of a sched-* command */
+	enum hv_gran gran;
 	const char *text;
 	int line;
 };
@@ -299,6 +327,9 @@ struct scenario {
 	struct sc_xen xen;
 	struct sc_vm *vm; /* domain 0 first, if there is one; then in file order */
 	unsigned int n_vms;
+	struct sc_pool *pool; /* pool[0] is Pool-0 */
+	unsigned int n_pools;
+	bool pools_change;     /* the timeline makes pools */
 	struct sc_frame frame; /* arinc653 */
 	struct sc_run run;
 	struct sc_event *event; /* in file order */
@@ -443,6 +474,13 @@ int scenario_load_text(const char *name, const char *text, size_t len, const cha
 		       const struct sc_set *set, unsigned int n_sets, struct sc_diag *diag,
 		       struct scenario_file **out);
 void scenario_file_free(struct scenario_file *f);
+
+/*
+ * One operator command at a terminal, parsed as those of a timeline are; pools are looked up when
+ * it is done. Memory is the file's. False after an error message, "console:LINE:COLUMN: ...".
+ */
+bool scenario_command(struct scenario_file *f, const struct scenario *s, const char *text, int line,
+		      struct sc_diag *diag, struct sc_op *op);
 
 /*
  * Prints one configuration with all defaults resolved, as YAML that scenario_load() accepts again.

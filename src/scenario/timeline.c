@@ -13,175 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scenario/cpulist.h"
+#include "scenario/command.h"
 #include "scenario/fields.h"
 #include "scenario/realtime.h"
 
-#define MAX_WORDS     80 /* of a command: a table of arinc653 with all its windows */
 #define MAX_REPEATS   10000000
 #define RATELIMIT_MIN 100
 #define RATELIMIT_MAX 500000
 #define TSLICE_MAX    1000			   /* ms */
 #define DELAY_MAX     100000			   /* us */
 #define MAX_TIME      (1000LL * 3600 * 1000000000) /* ns, 1000 h */
-
-struct command {
-	struct sc_parse *p;
-	const struct scenario *s;
-	struct sc_mark mark; /* of the text */
-	const char *text;
-	const char *word[MAX_WORDS];
-	int column[MAX_WORDS]; /* offset of the word in the text */
-	unsigned int n;
-};
-
-static bool wrong_at(struct command *c, unsigned int i, const char *what)
-{
-	struct sc_mark mark = c->mark;
-
-	if (i < c->n)
-		mark.column += c->column[i];
-	sc_error(c->p, &mark, "%s in '%s'", what, c->text);
-	return false;
-}
-
-#define TEXT(c, ...) sc_format((c)->p->arena, __VA_ARGS__)
-
-static bool split(struct command *c)
-{
-	const char *s = c->text;
-
-	for (;;) {
-		size_t len;
-
-		s += strspn(s, " \t");
-		len = strcspn(s, " \t");
-		if (!len)
-			break;
-		if (c->n == MAX_WORDS)
-			return wrong_at(c, 0, "too many words");
-		c->column[c->n] = (int)(s - c->text);
-		c->word[c->n++] = sc_strndup(c->p->arena, s, len);
-		s += len;
-	}
-	return c->n > 0 || wrong_at(c, 0, "empty command");
-}
-
-static bool add_word(struct command *c, const char *word, int column)
-{
-	if (c->n == MAX_WORDS)
-		return wrong_at(c, 0, "too many words");
-	c->column[c->n] = column;
-	c->word[c->n++] = word;
-	return true;
-}
-
-/*
- * Options as xl takes them become words of their own: --weight=512, -w512, -sr5000. flags: the
- * letters without a value. A word behind an option that wants one is its value, whatever it is.
- */
-static bool split_options(struct command *c, const char *flags)
-{
-	struct command in = *c;
-	bool ok = true;
-
-	c->n = 0;
-	for (unsigned int i = 0; ok && i < in.n; i++) {
-		const char *w = in.word[i], *equal = strchr(w, '=');
-		bool letter = w[0] == '-' && w[1] && w[1] != '-';
-		int at = in.column[i];
-
-		if (strncmp(w, "--", 2) == 0 && equal) {
-			ok = add_word(c, sc_strndup(c->p->arena, w, (size_t)(equal - w)), at) &&
-			     add_word(c, equal + 1, at + (int)(equal + 1 - w));
-			continue;
-		}
-		for (; letter && w[2] && strchr(flags, w[1]); at++) {
-			ok = ok && add_word(c, TEXT(c, "-%c", w[1]), at);
-			w = TEXT(c, "-%s", w + 2);
-		}
-		if (letter && w[2]) {
-			ok = ok && add_word(c, TEXT(c, "-%c", w[1]), at) &&
-			     add_word(c, w + 2, at + 2);
-			continue;
-		}
-		ok = ok && add_word(c, w, at);
-		if (i > 0 && w[0] == '-' && strcmp(w, "--schedparam") != 0 &&
-		    !(letter && strchr(flags, w[1])) && i + 1 < in.n) {
-			i++;
-			ok = ok && add_word(c, in.word[i], in.column[i]);
-		}
-	}
-	return ok;
-}
-
-static bool need_words(struct command *c, unsigned int min, unsigned int max, const char *usage)
-{
-	if (c->n >= min && c->n <= max)
-		return true;
-	return wrong_at(c, 0, TEXT(c, "expected '%s'", usage));
-}
-
-static bool read_number(struct command *c, unsigned int i, const char *what, unsigned int min,
-			unsigned int max, unsigned int *out)
-{
-	int64_t value;
-
-	if (sc_quantity_parse(c->word[i], SC_Q_COUNT, &value) == SC_Q_OK && value >= min &&
-	    value <= max) {
-		*out = (unsigned int)value;
-		return true;
-	}
-	return wrong_at(c, i,
-			TEXT(c, "%s: found '%s', expected %u..%u", what, c->word[i], min, max));
-}
-
-static bool read_vm(struct command *c, unsigned int i, struct sc_op *op)
-{
-	const char *names[128], *close;
-	size_t n = 0;
-
-	if (strcmp(c->word[i], "Domain-0") == 0)
-		c->word[i] = "dom0";
-	if (scenario_find(c->s, c->word[i], &op->vm, &op->n_vms))
-		return true;
-	for (unsigned int v = 0; v < c->s->n_vms && n < 128; v++)
-		names[n++] = c->s->vm[v].name;
-	close = sc_closest(c->word[i], names, n);
-	if (close)
-		return wrong_at(
-			c, i,
-			TEXT(c, "no VM is named '%s'; did you mean '%s'?", c->word[i], close));
-	return wrong_at(c, i, TEXT(c, "no VM is named '%s'", c->word[i]));
-}
-
-/* The smallest value of a member over the VMs of the op: limits hold for each of them. */
-static unsigned int min_maxvcpus(const struct command *c, const struct sc_op *op)
-{
-	unsigned int min = UINT_MAX;
-
-	assert(op->n_vms > 0);
-	for (unsigned int i = 0; i < op->n_vms; i++) {
-		unsigned int max = c->s->vm[op->vm + i].maxvcpus;
-
-		min = max < min ? max : min;
-	}
-	return min;
-}
-
-static bool read_cpus(struct command *c, unsigned int i, struct hv_mask *out, bool *set)
-{
-	char error[SC_CPULIST_ERROR];
-	size_t at;
-
-	*set = false;
-	if (strcmp(c->word[i], "-") == 0)
-		return true;
-	if (sc_cpulist_parse(c->word[i], &c->s->topo, out, error, &at) < 0)
-		return wrong_at(c, i, error);
-	*set = true;
-	return true;
-}
 
 /* --- Commands --------------------------------------------------------------------------------- */
 
@@ -191,7 +32,7 @@ struct sched_options {
 	bool params, credit; /* -s; sched-credit */
 };
 
-static bool sched_pool(struct command *c, struct sc_op *op, const struct sched_options *o)
+static bool sched_pool(struct sc_command *c, struct sc_op *op, const struct sched_options *o)
 {
 	unsigned int rate = (unsigned int)o->rate;
 
@@ -200,38 +41,38 @@ static bool sched_pool(struct command *c, struct sc_op *op, const struct sched_o
 	op->set_tslice = o->tslice >= 0;
 	op->set_migration_delay = o->delay >= 0;
 	if (!op->set_ratelimit && !op->set_tslice && !op->set_migration_delay)
-		return wrong_at(c, 0,
-				o->credit ? "expected 'sched-credit -s [-t MS] [-r US] [-m US]'"
-					  : "expected 'sched-credit2 -s -r US'");
+		return sc_wrong_at(c, 0,
+				   o->credit ? "expected 'sched-credit -s [-t MS] [-r US] [-m US]'"
+					     : "expected 'sched-credit2 -s -r US'");
 	if (op->set_ratelimit &&
-	    !read_number(c, rate, "rate limit", 0, RATELIMIT_MAX, &op->ratelimit_us))
+	    !sc_read_number(c, rate, "rate limit", 0, RATELIMIT_MAX, &op->ratelimit_us))
 		return false;
 	if (op->ratelimit_us && op->ratelimit_us < RATELIMIT_MIN)
-		return wrong_at(c, rate,
-				TEXT(c, "rate limit: found '%s', expected 0 or %d..%d",
-				     c->word[rate], RATELIMIT_MIN, RATELIMIT_MAX));
-	if (op->set_tslice && !read_number(c, (unsigned int)o->tslice, "timeslice in ms", 1,
-					   TSLICE_MAX, &op->tslice_ms))
+		return sc_wrong_at(c, rate,
+				   SC_TEXT(c, "rate limit: found '%s', expected 0 or %d..%d",
+					   c->word[rate], RATELIMIT_MIN, RATELIMIT_MAX));
+	if (op->set_tslice && !sc_read_number(c, (unsigned int)o->tslice, "timeslice in ms", 1,
+					      TSLICE_MAX, &op->tslice_ms))
 		return false;
 	return !op->set_migration_delay ||
-	       read_number(c, (unsigned int)o->delay, "migration delay in us", 0, DELAY_MAX,
-			   &op->migration_delay_us);
+	       sc_read_number(c, (unsigned int)o->delay, "migration delay in us", 0, DELAY_MAX,
+			      &op->migration_delay_us);
 }
 
-static bool sched_dom(struct command *c, struct sc_op *op, int dom, int weight, int cap)
+static bool sched_dom(struct sc_command *c, struct sc_op *op, int dom, int weight, int cap)
 {
 	op->kind = SC_OP_SCHED_DOM;
 	if (dom < 0)
-		return wrong_at(c, 0, "expected '-d DOM' or '-s'");
-	if (!read_vm(c, (unsigned int)dom, op))
+		return sc_wrong_at(c, 0, "expected '-d DOM' or '-s'");
+	if (!sc_command_vm(c, (unsigned int)dom, op))
 		return false;
 	if (weight < 0 && cap < 0)
-		return wrong_at(c, 0, "expected '-w WEIGHT' or '-c CAP'");
+		return sc_wrong_at(c, 0, "expected '-w WEIGHT' or '-c CAP'");
 	if (weight >= 0 &&
-	    !read_number(c, (unsigned int)weight, "weight", 1, SC_WEIGHT_MAX, &op->weight))
+	    !sc_read_number(c, (unsigned int)weight, "weight", 1, SC_WEIGHT_MAX, &op->weight))
 		return false;
 	if (cap >= 0 &&
-	    !read_number(c, (unsigned int)cap, "cap", 0, 100 * min_maxvcpus(c, op), &op->cap))
+	    !sc_read_number(c, (unsigned int)cap, "cap", 0, 100 * sc_min_maxvcpus(c, op), &op->cap))
 		return false;
 	op->set_weight = weight >= 0;
 	op->set_cap = cap >= 0;
@@ -261,9 +102,9 @@ static int *sched_slot(struct sched_options *o, const char *w)
 	return NULL;
 }
 
-static bool sched_options(struct command *c, struct sched_options *o)
+static bool sched_options(struct sc_command *c, struct sched_options *o)
 {
-	if (!split_options(c, "s"))
+	if (!sc_split_options(c, "s"))
 		return false;
 	for (unsigned int i = 1; i < c->n; i++) {
 		const char *w = c->word[i];
@@ -275,27 +116,31 @@ static bool sched_options(struct command *c, struct sched_options *o)
 		}
 		slot = sched_slot(o, w);
 		if (!slot)
-			return wrong_at(c, i, TEXT(c, "unknown option '%s'", w));
+			return sc_wrong_at(c, i, SC_TEXT(c, "unknown option '%s'", w));
 		if (*slot >= 0)
-			return wrong_at(c, i, TEXT(c, "option '%s' is repeated", w));
+			return sc_wrong_at(c, i, SC_TEXT(c, "option '%s' is repeated", w));
 		if (i + 1 == c->n)
-			return wrong_at(c, i, TEXT(c, "option '%s' has no value", w));
+			return sc_wrong_at(c, i, SC_TEXT(c, "option '%s' has no value", w));
 		*slot = (int)++i;
 	}
 	return true;
 }
 
-/* A scenario has one pool, which has Xen's name and number. */
-static bool is_pool(const char *word)
+/* Whether a pool with this scheduler can be there; the console and changing pools: perhaps. */
+static bool has_sched(const struct sc_command *c, enum sc_sched sched)
 {
-	return strcmp(word, "Pool-0") == 0 || strcmp(word, "0") == 0;
+	bool has = c->console || c->s->pools_change || c->s->xen.sched == sched;
+
+	for (unsigned int i = 0; i < c->s->n_pools; i++)
+		has |= c->s->pool[i].sched == sched;
+	return has;
 }
 
 /*
  * sched-credit2 -d DOM [-w W] [-c C] | [-p POOL] -s -r US
  * sched-credit  -d DOM [-w W] [-c C] | [-p POOL] -s [-t MS] [-r US] [-m US]
  */
-static bool cmd_sched(struct command *c, struct sc_op *op)
+static bool cmd_sched(struct sc_command *c, struct sc_op *op)
 {
 	struct sched_options o = {-1, -1, -1, -1, -1, -1, -1, false, false};
 	enum sc_sched sched;
@@ -304,32 +149,33 @@ static bool cmd_sched(struct command *c, struct sc_op *op)
 	sched = o.credit ? SC_SCHED_CREDIT : SC_SCHED_CREDIT2;
 	if (!sched_options(c, &o))
 		return false;
-	if (c->s->xen.sched != sched)
-		return wrong_at(c, 0, TEXT(c, "the scheduler is not %s", sc_sched_name(sched)));
+	if (!has_sched(c, sched))
+		return sc_wrong_at(c, 0,
+				   SC_TEXT(c, "the scheduler is not %s", sc_sched_name(sched)));
 	if (!o.params && (o.rate >= 0 || o.tslice >= 0 || o.delay >= 0)) {
 		int first = o.rate >= 0 ? o.rate : o.tslice >= 0 ? o.tslice : o.delay;
 
-		return wrong_at(c, (unsigned int)first,
-				TEXT(c, "'%s' needs '-s'", c->word[first - 1]));
+		return sc_wrong_at(c, (unsigned int)first,
+				   SC_TEXT(c, "'%s' needs '-s'", c->word[first - 1]));
 	}
 	if ((o.params || o.pool >= 0) && (o.dom >= 0 || o.weight >= 0 || o.cap >= 0))
-		return wrong_at(c, 0,
-				TEXT(c, "'%s' does not go with options of a domain",
-				     o.params ? "-s" : "-p"));
-	if (o.pool >= 0 && !is_pool(c->word[o.pool]))
-		return wrong_at(c, (unsigned int)o.pool,
-				TEXT(c, "no pool is named '%s', expected Pool-0", c->word[o.pool]));
+		return sc_wrong_at(c, 0,
+				   SC_TEXT(c, "'%s' does not go with options of a domain",
+					   o.params ? "-s" : "-p"));
+	op->sched = sched;
+	if (o.pool >= 0 && !sc_command_pool(c, (unsigned int)o.pool, &op->pool))
+		return false;
 	return o.params ? sched_pool(c, op, &o) : sched_dom(c, op, o.dom, o.weight, o.cap);
 }
 
 /* Options of sched-rtds: places of their values, one place for each time that it is given. */
 struct rtds_options {
 	int dom;
-	int vcpu[MAX_WORDS], period[MAX_WORDS], budget[MAX_WORDS], extra[MAX_WORDS];
+	int vcpu[SC_MAX_WORDS], period[SC_MAX_WORDS], budget[SC_MAX_WORDS], extra[SC_MAX_WORDS];
 	unsigned int n_vcpus, n_periods, n_budgets, n_extras;
 };
 
-static bool rtds_option(struct command *c, unsigned int i, struct rtds_options *o)
+static bool rtds_option(struct sc_command *c, unsigned int i, struct rtds_options *o)
 {
 	const struct {
 		const char *letter, *word;
@@ -343,7 +189,7 @@ static bool rtds_option(struct command *c, unsigned int i, struct rtds_options *
 
 	if (strcmp(w, "-d") == 0 || strcmp(w, "--domain") == 0) {
 		if (o->dom >= 0)
-			return wrong_at(c, i, TEXT(c, "option '%s' is repeated", w));
+			return sc_wrong_at(c, i, SC_TEXT(c, "option '%s' is repeated", w));
 		o->dom = (int)i + 1;
 		return true;
 	}
@@ -354,11 +200,12 @@ static bool rtds_option(struct command *c, unsigned int i, struct rtds_options *
 		}
 	}
 	if (strcmp(w, "-c") == 0 || strcmp(w, "--cpupool") == 0)
-		return wrong_at(c, i, TEXT(c, "'%s' does not go with options of a domain", w));
-	return wrong_at(c, i, TEXT(c, "unknown option '%s'", w));
+		return sc_wrong_at(c, i,
+				   SC_TEXT(c, "'%s' does not go with options of a domain", w));
+	return sc_wrong_at(c, i, SC_TEXT(c, "unknown option '%s'", w));
 }
 
-static bool rtds_change(struct command *c, const struct sc_op *op, const struct rtds_options *o,
+static bool rtds_change(struct sc_command *c, const struct sc_op *op, const struct rtds_options *o,
 			unsigned int i, struct sc_rtds_change *change)
 {
 	unsigned int vcpu = 0, extra, at = (unsigned int)o->vcpu[i];
@@ -366,45 +213,48 @@ static bool rtds_change(struct command *c, const struct sc_op *op, const struct 
 
 	change->vcpu = -1;
 	if (strcmp(c->word[at], "all") != 0) {
-		if (!read_number(c, at, "vCPU", 0, min_maxvcpus(c, op) - 1, &vcpu))
+		if (!sc_read_number(c, at, "vCPU", 0, sc_min_maxvcpus(c, op) - 1, &vcpu))
 			return false;
 		change->vcpu = (int)vcpu;
 	} else if (o->n_vcpus > 1) {
-		return wrong_at(c, at, "'-v all' stands alone");
+		return sc_wrong_at(c, at, "'-v all' stands alone");
 	}
 	/* The tool takes 1 us, the hypervisor refuses what is below 10 us. */
-	if (!read_number(c, (unsigned int)o->period[i], "period in us", 10, UINT_MAX,
-			 &v->period_us) ||
-	    !read_number(c, (unsigned int)o->budget[i], "budget in us", 10, v->period_us,
-			 &v->budget_us) ||
-	    !read_number(c, (unsigned int)o->extra[i], "extratime", 0, 1, &extra))
+	if (!sc_read_number(c, (unsigned int)o->period[i], "period in us", 10, UINT_MAX,
+			    &v->period_us) ||
+	    !sc_read_number(c, (unsigned int)o->budget[i], "budget in us", 10, v->period_us,
+			    &v->budget_us) ||
+	    !sc_read_number(c, (unsigned int)o->extra[i], "extratime", 0, 1, &extra))
 		return false;
 	v->extratime = extra;
 	return true;
 }
 
 /* sched-rtds -d DOM -v VCPU -p US -b US -e 0|1 [-v VCPU -p US -b US -e 0|1 ...]; VCPU may be all */
-static bool cmd_rtds(struct command *c, struct sc_op *op)
+static bool cmd_rtds(struct sc_command *c, struct sc_op *op)
 {
 	struct rtds_options o = {.dom = -1};
 
 	op->kind = SC_OP_SCHED_RTDS;
-	if (!split_options(c, ""))
+	op->sched = SC_SCHED_RTDS;
+	if (!sc_split_options(c, ""))
 		return false;
 	for (unsigned int i = 1; i < c->n; i += 2) {
 		if (!rtds_option(c, i, &o))
 			return false;
 		if (i + 1 == c->n)
-			return wrong_at(c, i, TEXT(c, "option '%s' has no value", c->word[i]));
+			return sc_wrong_at(c, i,
+					   SC_TEXT(c, "option '%s' has no value", c->word[i]));
 	}
-	if (c->s->xen.sched != SC_SCHED_RTDS)
-		return wrong_at(c, 0, "the scheduler is not rtds");
+	if (!has_sched(c, SC_SCHED_RTDS))
+		return sc_wrong_at(c, 0, "the scheduler is not rtds");
 	if (o.dom < 0 || o.n_vcpus == 0 || o.n_periods != o.n_vcpus || o.n_budgets != o.n_vcpus ||
 	    o.n_extras != o.n_vcpus)
-		return wrong_at(c, 0,
-				"expected 'sched-rtds -d DOM -v VCPU|all -p US -b US -e 0|1', with "
-				"-p, -b and -e for each -v");
-	if (!read_vm(c, (unsigned int)o.dom, op))
+		return sc_wrong_at(
+			c, 0,
+			"expected 'sched-rtds -d DOM -v VCPU|all -p US -b US -e 0|1', with "
+			"-p, -b and -e for each -v");
+	if (!sc_command_vm(c, (unsigned int)o.dom, op))
 		return false;
 	op->rtds = sc_alloc(c->p->arena, o.n_vcpus, sizeof(*op->rtds));
 	for (op->n_rtds = 0; op->n_rtds < o.n_vcpus; op->n_rtds++) {
@@ -414,94 +264,95 @@ static bool cmd_rtds(struct command *c, struct sc_op *op)
 	return true;
 }
 
-static bool read_time(struct command *c, unsigned int i, const char *text, int64_t *out)
+static bool read_time(struct sc_command *c, unsigned int i, const char *text, int64_t *out)
 {
 	if (sc_quantity_parse(text, SC_Q_DURATION, out) == SC_Q_OK && *out >= 1 && *out <= MAX_TIME)
 		return true;
-	return wrong_at(
+	return sc_wrong_at(
 		c, i,
-		TEXT(c, "found '%s', expected %s", text, sc_quantity_expected(SC_Q_DURATION)));
+		SC_TEXT(c, "found '%s', expected %s", text, sc_quantity_expected(SC_Q_DURATION)));
 }
 
 /* DOM.VCPU:TIME */
-static bool read_window(struct command *c, unsigned int i, struct sc_window *w)
+static bool read_window(struct sc_command *c, unsigned int i, struct sc_window *w)
 {
 	const char *word = c->word[i], *dot = strchr(word, '.'), *colon = strchr(word, ':');
-	struct command part = *c;
+	struct sc_command part = *c;
 	struct sc_op op = {.vcpu = -1};
 
 	if (!dot || !colon || colon < dot)
-		return wrong_at(c, i, TEXT(c, "found '%s', expected DOM.VCPU:TIME", word));
+		return sc_wrong_at(c, i, SC_TEXT(c, "found '%s', expected DOM.VCPU:TIME", word));
 	part.word[i] = sc_strndup(c->p->arena, word, (size_t)(dot - word));
-	if (!read_vm(&part, i, &op))
+	if (!sc_command_vm(&part, i, &op))
 		return false;
 	if (op.n_vms > 1)
-		return wrong_at(c, i,
-				TEXT(c, "'%s' is a group, name one of its VMs", part.word[i]));
+		return sc_wrong_at(
+			c, i, SC_TEXT(c, "'%s' is a group, name one of its VMs", part.word[i]));
 	part.word[i] = sc_strndup(c->p->arena, dot + 1, (size_t)(colon - dot - 1));
 	w->vm = op.vm;
-	return read_number(&part, i, "vCPU", 0, min_maxvcpus(c, &op) - 1, &w->vcpu) &&
+	return sc_read_number(&part, i, "vCPU", 0, sc_min_maxvcpus(c, &op) - 1, &w->vcpu) &&
 	       read_time(c, i, colon + 1, &w->runtime);
 }
 
 /* arinc653-set MAJOR DOM.VCPU:TIME...; no command of xl, which has none for this policy */
-static bool cmd_frame(struct command *c, struct sc_op *op)
+static bool cmd_frame(struct sc_command *c, struct sc_op *op)
 {
 	const char *fault;
 
 	op->kind = SC_OP_FRAME;
-	if (!need_words(c, 3, 2 + HV_MAX_WINDOWS, "arinc653-set MAJOR DOM.VCPU:TIME...") ||
+	if (!sc_need_words(c, 3, 2 + HV_MAX_WINDOWS, "arinc653-set MAJOR DOM.VCPU:TIME...") ||
 	    !read_time(c, 1, c->word[1], &op->frame.major))
 		return false;
-	if (c->s->xen.sched != SC_SCHED_ARINC653)
-		return wrong_at(c, 0, "the scheduler is not arinc653");
+	if (!has_sched(c, SC_SCHED_ARINC653))
+		return sc_wrong_at(c, 0, "the scheduler is not arinc653");
 	op->frame.window = sc_alloc(c->p->arena, c->n - 2, sizeof(*op->frame.window));
 	for (; op->frame.n < c->n - 2; op->frame.n++) {
 		if (!read_window(c, op->frame.n + 2, &op->frame.window[op->frame.n]))
 			return false;
 	}
 	fault = sc_frame_fault(c->p->arena, &op->frame);
-	return !fault || wrong_at(c, 1, fault);
+	return !fault || sc_wrong_at(c, 1, fault);
 }
 
 /* vcpu-pin DOM VCPU|all HARD [SOFT] */
-static bool cmd_pin(struct command *c, struct sc_op *op)
+static bool cmd_pin(struct sc_command *c, struct sc_op *op)
 {
 	unsigned int vcpu;
 
 	op->kind = SC_OP_VCPU_PIN;
-	if (!need_words(c, 4, 5, "vcpu-pin DOM VCPU|all HARD [SOFT]") || !read_vm(c, 1, op))
+	if (!sc_need_words(c, 4, 5, "vcpu-pin DOM VCPU|all HARD [SOFT]") ||
+	    !sc_command_vm(c, 1, op))
 		return false;
 	if (strcmp(c->word[2], "all") != 0) {
-		if (!read_number(c, 2, "vCPU", 0, min_maxvcpus(c, op) - 1, &vcpu))
+		if (!sc_read_number(c, 2, "vCPU", 0, sc_min_maxvcpus(c, op) - 1, &vcpu))
 			return false;
 		op->vcpu = (int)vcpu;
 	}
-	if (!read_cpus(c, 3, &op->hard, &op->set_hard))
+	if (!sc_command_cpus(c, 3, &op->hard, &op->set_hard))
 		return false;
-	if (c->n == 5 && !read_cpus(c, 4, &op->soft, &op->set_soft))
+	if (c->n == 5 && !sc_command_cpus(c, 4, &op->soft, &op->set_soft))
 		return false;
 	if (!op->set_hard && !op->set_soft)
-		return wrong_at(c, 3, "neither hard nor soft affinity is given");
+		return sc_wrong_at(c, 3, "neither hard nor soft affinity is given");
 	if (op->set_hard) {
 		struct hv_mask online;
 
 		hv_mask_and(&online, &op->hard, &c->s->topo.online, SC_NW);
 		if (hv_mask_empty(&online, SC_NW))
-			return wrong_at(c, 3, "none of these pCPUs is online");
+			return sc_wrong_at(c, 3, "none of these pCPUs is online");
 	}
 	return true;
 }
 
 /* vcpu-set DOM N */
-static bool cmd_set(struct command *c, struct sc_op *op)
+static bool cmd_set(struct sc_command *c, struct sc_op *op)
 {
 	op->kind = SC_OP_VCPU_SET;
-	return need_words(c, 3, 3, "vcpu-set DOM N") && read_vm(c, 1, op) &&
-	       read_number(c, 2, "number of vCPUs", 1, min_maxvcpus(c, op), &op->vcpus);
+	return sc_need_words(c, 3, 3, "vcpu-set DOM N") && sc_command_vm(c, 1, op) &&
+	       sc_read_number(c, 2, "number of vCPUs", 1, sc_min_maxvcpus(c, op), &op->vcpus);
 }
 
-static bool cmd_plain(struct command *c, struct sc_op *op)
+static bool cmd_plain(struct sc_command *c, struct sc_op *op)
 {
 	static const struct {
 		const char *name, *usage;
@@ -515,48 +366,63 @@ static bool cmd_plain(struct command *c, struct sc_op *op)
 		i++;
 	assert(i < 3);
 	op->kind = plain[i].kind;
-	if (!need_words(c, 2, 2, plain[i].usage) || !read_vm(c, 1, op))
+	if (!sc_need_words(c, 2, 2, plain[i].usage) || !sc_command_vm(c, 1, op))
 		return false;
 	if (op->kind == SC_OP_DESTROY && c->s->vm[op->vm].dom0)
-		return wrong_at(c, 1, "domain 0 cannot be destroyed");
+		return sc_wrong_at(c, 1, "domain 0 cannot be destroyed");
 	return true;
 }
 
 /* overrun DOM VCPU TIME */
-static bool cmd_overrun(struct command *c, struct sc_op *op)
+static bool cmd_overrun(struct sc_command *c, struct sc_op *op)
 {
 	unsigned int vcpu;
 
 	op->kind = SC_OP_OVERRUN;
-	if (!need_words(c, 4, 4, "overrun DOM VCPU TIME") || !read_vm(c, 1, op) ||
-	    !read_number(c, 2, "vCPU", 0, min_maxvcpus(c, op) - 1, &vcpu))
+	if (!sc_need_words(c, 4, 4, "overrun DOM VCPU TIME") || !sc_command_vm(c, 1, op) ||
+	    !sc_read_number(c, 2, "vCPU", 0, sc_min_maxvcpus(c, op) - 1, &vcpu))
 		return false;
 	op->vcpu = (int)vcpu;
 	if (sc_quantity_parse(c->word[3], SC_Q_DURATION, &op->time) != SC_Q_OK || op->time < 1 ||
 	    op->time > 3600LL * 1000000000)
-		return wrong_at(c, 3,
-				TEXT(c, "found '%s', expected %s", c->word[3],
-				     sc_quantity_expected(SC_Q_DURATION)));
+		return sc_wrong_at(c, 3,
+				   SC_TEXT(c, "found '%s', expected %s", c->word[3],
+					   sc_quantity_expected(SC_Q_DURATION)));
 	return true;
 }
 
-static bool parse_command(struct command *c, struct sc_op *op)
+static bool unknown_command(struct sc_command *c, const char *const *names, size_t n)
+{
+	const char *close = sc_closest(c->word[0], names, n), *list = names[0];
+
+	if (close)
+		return sc_wrong_at(
+			c, 0,
+			SC_TEXT(c, "unknown command '%s'; did you mean '%s'?", c->word[0], close));
+	for (size_t i = 1; i < n; i++)
+		list = SC_TEXT(c, "%s%s%s", list, i + 1 < n ? ", " : " or ", names[i]);
+	return sc_wrong_at(c, 0, SC_TEXT(c, "unknown command '%s', expected %s", c->word[0], list));
+}
+
+static bool parse_command(struct sc_command *c, struct sc_op *op)
 {
 	static const struct {
 		const char *name;
-		bool (*parse)(struct command *c, struct sc_op *op);
+		bool (*parse)(struct sc_command *c, struct sc_op *op);
 	} commands[] = {{"sched-credit2", cmd_sched}, {"sched-credit", cmd_sched},
 			{"sched-rtds", cmd_rtds},     {"arinc653-set", cmd_frame},
 			{"vcpu-pin", cmd_pin},	      {"vcpu-set", cmd_set},
 			{"pause", cmd_plain},	      {"unpause", cmd_plain},
 			{"destroy", cmd_plain},	      {"overrun", cmd_overrun}};
 	const size_t n = sizeof(commands) / sizeof(commands[0]);
-	const char *names[16], *close;
-	unsigned int xl = 0;
+	const char *names[32];
+	const char *const *more;
+	unsigned int xl = 0, n_more;
+	bool known, ok;
 
-	if (!split(c))
+	if (!sc_split(c))
 		return false;
-	if (strcmp(c->word[0], "xl") == 0 && c->n > 1) {
+	if ((strcmp(c->word[0], "xl") == 0 || strcmp(c->word[0], "xen-hptool") == 0) && c->n > 1) {
 		for (xl = 1; xl < c->n; xl++) {
 			c->word[xl - 1] = c->word[xl];
 			c->column[xl - 1] = c->column[xl];
@@ -568,17 +434,14 @@ static bool parse_command(struct command *c, struct sc_op *op)
 		if (strcmp(c->word[0], names[i]) == 0)
 			return commands[i].parse(c, op);
 	}
-	close = sc_closest(c->word[0], names, n);
-	if (close)
-		return wrong_at(
-			c, 0,
-			TEXT(c, "unknown command '%s'; did you mean '%s'?", c->word[0], close));
-	return wrong_at(
-		c, 0,
-		TEXT(c,
-		     "unknown command '%s', expected sched-credit2, sched-credit, sched-rtds, "
-		     "arinc653-set, vcpu-pin, vcpu-set, pause, unpause, destroy or overrun",
-		     c->word[0]));
+	ok = sc_pool_command(c, op, &known);
+	if (known)
+		return ok;
+	more = sc_pool_commands(&n_more);
+	assert(n + n_more <= sizeof(names) / sizeof(names[0]));
+	for (unsigned int i = 0; i < n_more; i++)
+		names[n + i] = more[i];
+	return unknown_command(c, names, n + n_more);
 }
 
 /* --- The list --------------------------------------------------------------------------------- */
@@ -586,7 +449,7 @@ static bool parse_command(struct command *c, struct sc_op *op)
 static bool read_op(struct sc_parse *p, const struct sc_node *node, const struct scenario *s,
 		    struct sc_op *op)
 {
-	struct command c = {.p = p, .s = s, .mark = node->mark};
+	struct sc_command c = {.p = p, .s = s, .mark = node->mark};
 
 	*op = (struct sc_op){.vcpu = -1};
 	if (!sc_read_text(p, node, "do", &c.text))
@@ -703,11 +566,40 @@ static void check_slices(struct sc_parse *p, const char *file, const struct scen
 	}
 }
 
+/* Does the timeline make pools, or rename them? */
+static bool makes_pools(const struct sc_node *node)
+{
+	if (node->kind == SC_SCALAR)
+		return strstr(node->text, "cpupool-create") || strstr(node->text, "cpupool-rename");
+	for (const struct sc_node *c = node->child; c; c = c->next) {
+		if (makes_pools(c))
+			return true;
+	}
+	return false;
+}
+
+bool scenario_command(struct scenario_file *f, const struct scenario *s, const char *text, int line,
+		      struct sc_diag *diag, struct sc_op *op)
+{
+	struct sc_parse p = {.arena = f->arena, .diag = diag};
+	struct sc_command c = {
+		.p = &p,
+		.s = s,
+		.mark = {.file = "console", .line = line, .column = 1},
+		.text = sc_strdup(f->arena, text),
+		.console = true,
+	};
+
+	*op = (struct sc_op){.vcpu = -1, .text = c.text, .line = line};
+	return parse_command(&c, op);
+}
+
 void sc_timeline_read(struct sc_parse *p, const struct sc_node *list, struct scenario *s)
 {
 	if (!list || !sc_read_list(p, list, "timeline"))
 		return;
 	s->event = sc_alloc(p->arena, list->n_children, sizeof(s->event[0]));
+	s->pools_change = makes_pools(list);
 	for (const struct sc_node *c = list->child; c; c = c->next)
 		read_event(p, c, s, &s->event[s->n_events++]);
 	check_slices(p, list->mark.file, s);

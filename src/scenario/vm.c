@@ -12,6 +12,7 @@
 
 #include "scenario/cpulist.h"
 #include "scenario/fields.h"
+#include "scenario/pools.h"
 #include "scenario/realtime.h"
 
 #define MEMORY_DEFAULT (2LL << 30)		    /* bytes; only its place matters */
@@ -214,6 +215,20 @@ static void read_vcpus(struct sc_fields *f, struct sc_vm *vm)
 		vm->maxvcpus = vm->vcpus;
 }
 
+/* Each vCPU may run somewhere in its pool. */
+static void check_pool(struct reading *r, const struct sc_fields *f, const struct sc_vm *vm)
+{
+	const struct sc_pool *pool = &r->s->pool[vm->pool];
+
+	for (unsigned int i = 0; f->map && i < vm->maxvcpus; i++) {
+		if (hv_mask_intersects(&vm->hard[i], &pool->cpus, SC_NW))
+			continue;
+		sc_error(r->p, &f->map->mark, "vCPU %u may run on no pCPU of its pool '%s'", i,
+			 pool->name);
+		return;
+	}
+}
+
 static void read_common(struct reading *r, struct sc_fields *f, struct sc_vm *vm)
 {
 	const struct sc_topology *topo = &r->s->topo;
@@ -235,6 +250,7 @@ static void read_common(struct reading *r, struct sc_fields *f, struct sc_vm *vm
 	if ((c = sc_take(f, "cpus_soft")))
 		vm->has_soft |=
 			read_masks(r->p, c, "cpus_soft", topo, false, vm->maxvcpus, vm->soft);
+	check_pool(r, f, vm);
 	sc_take_quantity(f, "memory", SC_Q_SIZE, MEMORY_MIN, MEMORY_MAX, &vm->memory);
 	read_placement(r->p, sc_take(f, "placement"), topo, vm);
 }
@@ -288,7 +304,7 @@ static unsigned int dom0_vcpus(const struct reading *r, const struct hv_mask *cp
 	struct hv_mask online;
 	unsigned int n;
 
-	hv_mask_and(&online, cpus, &r->s->topo.online, SC_NW);
+	hv_mask_and(&online, cpus, &r->s->pool[0].cpus, SC_NW);
 	n = hv_mask_weight(&online, SC_NW);
 	if (n < xen->dom0_min_vcpus)
 		n = xen->dom0_min_vcpus;
@@ -316,7 +332,7 @@ static void dom0_affinity(struct reading *r, const struct hv_mask *cpus, struct 
 	}
 	if (!xen->dom0_vcpus_pin)
 		return;
-	hv_mask_and(&online, cpus, &r->s->topo.online, SC_NW);
+	hv_mask_and(&online, cpus, &r->s->pool[0].cpus, SC_NW);
 	next = hv_mask_first(&online, SC_NW);
 	for (unsigned int i = 0; i < vm->maxvcpus; i++) {
 		hv_mask_zero(&vm->hard[i], SC_NW);
@@ -480,6 +496,7 @@ static void read_vm(struct reading *r, const struct sc_node *node)
 		named = check_name(r, name_node, vm.group);
 	counted = sc_take(&f, "count") != NULL;
 	sc_take_uint(&f, "count", 0, SC_MAX_VMS, &count);
+	sc_pool_take(&f, r->s, &vm.pool);
 	read_common(r, &f, &vm);
 	sc_take_quantity(&f, "start", SC_Q_DURATION, 0, START_MAX, &vm.start);
 	load = sc_take(&f, "workload");
