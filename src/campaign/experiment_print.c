@@ -52,6 +52,18 @@ static void range_text(const struct report_range *r, const char *unit, int digit
 		snprintf(buf, size, "%.*f%s [%s..%s]", digits, r->mean, unit, min, max);
 }
 
+/* The workload, and what is measured where a workload has several figures. */
+static void measure_text(const struct experiment *e, const char *workload, const char *metric,
+			 char *buf, size_t size)
+{
+	bool several = false;
+
+	for (unsigned i = 0; i < e->n_cells && !several; i++)
+		several = strcmp(e->cell[i].workload, workload) == 0 &&
+			  strcmp(e->cell[i].metric, metric) != 0;
+	snprintf(buf, size, "%s%s%s", workload, several ? " " : "", several ? metric : "");
+}
+
 static int print_cells(FILE *out, const struct experiment *e)
 {
 	static const char *const titles[] = {"WORKLOAD",	  "LOAD",
@@ -62,10 +74,12 @@ static int print_cells(FILE *out, const struct experiment *e)
 
 	for (unsigned i = 0; i < e->n_cells && ret == 0; i++) {
 		const struct experiment_cell *c = &e->cell[i];
-		char published[CELL], simulated[CELL], difference[CELL] = "-", unit[32];
-		const char *cells[] = {c->workload, c->load,   c->configuration,
-				       published,   simulated, difference};
+		char measure[CELL], published[CELL], simulated[CELL], difference[CELL] = "-";
+		char unit[32];
+		const char *cells[] = {measure,	  c->load,   c->configuration,
+				       published, simulated, difference};
 
+		measure_text(e, c->workload, c->metric, measure, sizeof(measure));
 		snprintf(unit, sizeof(unit), " %s", c->unit);
 		snprintf(published, sizeof(published), "%.2f%s", c->published, unit);
 		range_text(&c->simulated, unit, 2, simulated, sizeof(simulated));
@@ -85,15 +99,16 @@ static void ratio_text(const struct experiment *e, const struct experiment_ratio
 		       size_t size)
 {
 	const struct experiment_cell *n = &e->cell[r->num], *d = &e->cell[r->den];
+	char measure[CELL];
 
+	measure_text(e, n->workload, n->metric, measure, sizeof(measure));
 	if (strcmp(n->load, d->load) == 0)
-		snprintf(buf, size, "%s %s: %s / %s", n->workload, n->load, n->configuration,
+		snprintf(buf, size, "%s %s: %s / %s", measure, n->load, n->configuration,
 			 d->configuration);
 	else if (strcmp(n->configuration, d->configuration) == 0)
-		snprintf(buf, size, "%s %s: %s / %s", n->workload, n->configuration, n->load,
-			 d->load);
+		snprintf(buf, size, "%s %s: %s / %s", measure, n->configuration, n->load, d->load);
 	else
-		snprintf(buf, size, "%s: %s %s / %s %s", n->workload, n->configuration, n->load,
+		snprintf(buf, size, "%s: %s %s / %s %s", measure, n->configuration, n->load,
 			 d->configuration, d->load);
 }
 
@@ -121,7 +136,7 @@ static int print_ratios(FILE *out, const struct experiment *e)
 	for (unsigned i = 0; i < e->n_ratios && ret == 0; i++) {
 		const struct experiment_ratio *r = &e->ratio[i];
 		struct report_range shown = r->seed;
-		char ratio[CELL], grade[2] = {r->grade}, published[CELL], simulated[CELL] = "-";
+		char ratio[2 * CELL], grade[2] = {r->grade}, published[CELL], simulated[CELL] = "-";
 		char band[CELL], error[CELL] = "-";
 		const char *cells[] = {r->id,	  ratio,     grade, result_text(r),
 				       published, simulated, band,  error};
@@ -163,9 +178,11 @@ static int print_orderings(FILE *out, const struct experiment *e)
 
 	for (unsigned i = 0; i < e->n_orderings && ret == 0; i++) {
 		const struct experiment_ordering *o = &e->ordering[i];
-		const char *cells[] = {o->workload, o->load, o->observed, o->demanded,
+		char measure[CELL];
+		const char *cells[] = {measure, o->load, o->observed, o->demanded,
 				       result[o->result]};
 
+		measure_text(e, o->workload, o->metric, measure, sizeof(measure));
 		ret = report_table_row(t, cells);
 	}
 	fprintf(out,
