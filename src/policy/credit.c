@@ -11,7 +11,8 @@
  * Laws (c1_check() walks them):
  *  - a unit is in at most one place: queued on the pCPU that it is assigned to, current there, or
  *    neither; whenever a guest's unit is current, the idle unit is the last on the queue;
- *  - nr_runnable = queued units of guests, and the current one until a pass has seen it stop;
+ *  - nr_runnable = queued units of guests, the current one until a pass has seen it stop, and those
+ *    that a pass found queued although they could not run (nr_lost);
  *  - an idler runs its idle unit; surplus holds the pCPUs with two runnable units or more;
  *  - the laws of the active lists (credit_account.c);
  *  - the ticker of a pCPU is armed while a guest's unit is current there;
@@ -337,7 +338,7 @@ static void deinit_pcpu(struct hv_sched *s, void *priv, unsigned c)
 	struct c1_sched *p = c1_sched(s);
 	struct c1_pcpu *pc = priv;
 
-	HV_ASSERT(s->sys, c1_ring_empty(&pc->queue.ring) && pc->nr_runnable == 0);
+	HV_ASSERT(s->sys, c1_ring_empty(&pc->queue.ring) && pc->nr_runnable == pc->nr_lost);
 	hv_lock_acquire(s->sys, &p->lock);
 	p->credit -= p->slice_credit;
 	hv_mask_clear(&p->pcpus, c);

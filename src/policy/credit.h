@@ -98,7 +98,8 @@ struct c1_pcpu {
 	struct c1_queue queue; /* all here is guarded by the schedule lock of the pCPU */
 	struct hv_resource *res;
 	struct c1_unit *idle;
-	uint32_t nr_runnable; /* guests' units that are queued or current */
+	uint32_t nr_runnable; /* guests' units that are queued or current, and nr_lost */
+	uint32_t nr_lost;     /* a pass dropped them from the queue: they are counted for good */
 	uint32_t idle_bias;   /* under the schedule lock of whoever picks; a hint only */
 	uint32_t node;	      /* index in c1_host.node */
 	uint32_t epoch;	      /* of the last sort */

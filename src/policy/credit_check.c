@@ -88,7 +88,7 @@ static int check_queue(struct finding *f, const struct c1_pcpu *pc)
 	    "credit: what thieves look for is counted");
 	LAW(f, (nr != guests) == !r->curr->idle,
 	    "credit: the idle unit is queued while a guest's unit is current");
-	LAW(f, pc->nr_runnable == guests + !r->curr->idle,
+	LAW(f, pc->nr_runnable == guests + !r->curr->idle + pc->nr_lost,
 	    "credit: runnable units are those queued, and the current one");
 	return check_places(f, &pc->queue);
 }

@@ -87,9 +87,9 @@ void c1_do_schedule(struct hv_sched *s, struct hv_resource *r, struct hv_unit *p
 		c1_queue_insert(p, pc, u);
 	else
 		c1_nr_runnable_down(p, pc);
-	do {
-		x = take_next(s, r, now, tasklet);
-	} while (!hv_unit_runnable_state(x->unit));
+	/* One whose domain is being paused may still be queued; Xen forgets to uncount it. */
+	while (x = take_next(s, r, now, tasklet), !hv_unit_runnable_state(x->unit))
+		pc->nr_lost++;
 	if (!tasklet && x->pri == C1_IDLE)
 		hv_mask_set(&p->idlers, r->master);
 	else
