@@ -116,7 +116,7 @@ static int print_header(FILE *out, const struct report *r)
 
 /* Calls line() for every VM group of every variant, equal names next to each other. */
 typedef int (*line_fn)(struct report_table *t, const struct report_variant *v,
-		       const struct report_group *g, bool first);
+		       const struct report_group *g, unsigned before);
 
 static bool named_before(const struct report *r, unsigned variant, const char *name)
 {
@@ -138,7 +138,7 @@ static int each_line(const struct report *r, struct report_table *t, line_fn lin
 		struct report_group named, g;
 
 		for (unsigned i = 0; i < s->n_vms; i += named.n) {
-			bool first = true;
+			unsigned before = 0;
 
 			named = report_group_at(s, i, r->each_vm);
 			if (named_before(r, v, named.name))
@@ -147,33 +147,36 @@ static int each_line(const struct report *r, struct report_table *t, line_fn lin
 				if (!report_group_find(r->variant[w].scenario, named.name,
 						       r->each_vm, &g))
 					continue;
-				ret = line(t, &r->variant[w], &g, first);
-				first = false;
+				ret = line(t, &r->variant[w], &g, before);
+				before = g.n;
 			}
 		}
 	}
 	return ret;
 }
 
-static void name_cell(const struct report_group *g, bool first, char *buf, size_t size)
+/* before: how many VMs the line above has, 0 if it is about others. */
+static void name_cell(const struct report_group *g, unsigned before, char *buf, size_t size)
 {
-	if (g->n > 1)
-		snprintf(buf, size, "%s (%u VMs)", first ? g->name : "", g->n);
-	else
-		snprintf(buf, size, "%s", g->name);
-	if (!first)
+	const char *name = before ? "" : g->name;
+
+	if (g->n == before)
 		snprintf(buf, size, "%s", "");
+	else if (g->n > 1)
+		snprintf(buf, size, "%s (%u VMs)", name, g->n);
+	else
+		snprintf(buf, size, "%s", before ? " (1 VM)" : name);
 }
 
 static int vm_line(struct report_table *t, const struct report_variant *v,
-		   const struct report_group *g, bool first)
+		   const struct report_group *g, unsigned before)
 {
 	const struct metric *m = &v->scenario->vm[g->first].workload->metric;
 	const char *rate = report_rate_unit(v->scenario, g), *cells[MAX_COLUMNS];
 	char text[MAX_COLUMNS][CELL];
 	unsigned n = 0;
 
-	name_cell(g, first, text[n++], CELL);
+	name_cell(g, before, text[n++], CELL);
 	snprintf(text[n++], CELL, "%s", variant_name(v));
 	snprintf(text[n++], CELL, "%s",
 		 m->kind == METRIC_NONE ? ""
@@ -215,13 +218,13 @@ static int print_vms(FILE *out, const struct report *r)
 }
 
 static int ledger_line(struct report_table *t, const struct report_variant *v,
-		       const struct report_group *g, bool first)
+		       const struct report_group *g, unsigned before)
 {
 	char text[MAX_COLUMNS][CELL];
 	const char *cells[MAX_COLUMNS];
 	unsigned n = 0;
 
-	name_cell(g, first, text[n++], CELL);
+	name_cell(g, before, text[n++], CELL);
 	snprintf(text[n++], CELL, "%s", variant_name(v));
 	for (const struct report_quantity *q = report_ledger_quantities; q->name; q++, n++) {
 		struct report_range range = report_range(v, q->get, g->first, g->n);

@@ -250,6 +250,18 @@ TOTAL(shared, r->totals.shared)
 TOTAL(idle_runnable, r->totals.vcpus.idle_runnable)
 TOTAL(longest_ready, r->longest_ready)
 
+static bool get_host_forced_idle(const struct report_variant *v, const struct lab_result *r,
+				 unsigned first, unsigned n, double *value)
+{
+	double all = 0;
+
+	(void)v, (void)first, (void)n;
+	for (unsigned i = 0; i < OBSERVE_NR_MODES; i++)
+		all += i == OBSERVE_PCPU_OFFLINE ? 0 : (double)r->totals.pcpu_ns[i];
+	*value = all > 0 ? 100 * (double)r->totals.pcpu_ns[OBSERVE_PCPU_FORCED_IDLE] / all : 0;
+	return all > 0;
+}
+
 const struct report_quantity report_machine_quantities[] = {
 	{"migrations_same_core", "migrations: inside the core", REPORT_COUNT, get_migrations_core},
 	{"migrations_same_socket", "migrations: inside the socket", REPORT_COUNT,
@@ -263,6 +275,7 @@ const struct report_quantity report_machine_quantities[] = {
 	{"wasted_tickles", "wasted tickles", REPORT_COUNT, get_wasted},
 	{"resets", "credit resets", REPORT_COUNT, get_resets},
 	{"shared_core", "core shared by two VMs", REPORT_TIME, get_shared},
+	{"forced_idle", "forced idle, of all pCPU time", REPORT_PERCENT, get_host_forced_idle},
 	{"idle_while_runnable", "idle while runnable", REPORT_TIME, get_idle_runnable},
 	{"longest_ready", "longest wait", REPORT_TIME, get_longest_ready},
 	{0},
