@@ -135,6 +135,7 @@ static int read_cells(struct experiment *e, struct sc_diag *diag)
 		c->metric = text_of(t, i, "metric");
 		c->unit = text_of(t, i, "unit");
 		c->lower_is_better = strcmp(text_of(t, i, "better"), "lower") == 0;
+		c->linked = NAN;
 		if (!number_of(t, i, "value", &c->published))
 			return wrong(diag, e->name, "published", i + 2, "'%s' is no number",
 				     text_of(t, i, "value"));
@@ -142,6 +143,32 @@ static int read_cells(struct experiment *e, struct sc_diag *diag)
 			return wrong(diag, e->name, "published", i + 2,
 				     "the scenario has no variant '%s %s %s'", c->configuration,
 				     c->load, c->workload);
+	}
+	return 0;
+}
+
+/* The second source, if there is one. */
+static int read_linked(struct experiment *e, struct sc_diag *diag)
+{
+	const struct csv *t = &e->linked;
+	char path[128];
+	unsigned cell;
+	int ret;
+
+	snprintf(path, sizeof(path), PREFIX "%s.linked.csv", e->name);
+	e->has_linked = embedded_find(path) != NULL;
+	if (!e->has_linked)
+		return 0;
+	ret = read_table(e->name, "linked", diag, &e->linked);
+	if (ret != 0)
+		return ret;
+	for (unsigned i = 0; i < t->n_rows; i++) {
+		if (!find_cell(e, text_of(t, i, "workload"), text_of(t, i, "metric"),
+			       text_of(t, i, "configuration"), text_of(t, i, "load"), &cell))
+			return wrong(diag, e->name, "linked", i + 2, "no such cell is published");
+		if (!number_of(t, i, "value", &e->cell[cell].linked))
+			return wrong(diag, e->name, "linked", i + 2, "'%s' is no number",
+				     text_of(t, i, "value"));
 	}
 	return 0;
 }
@@ -316,6 +343,8 @@ int experiment_load(const char *name, const struct sc_set *set, unsigned n_sets,
 	if (ret == 0)
 		ret = read_cells(&e, diag);
 	if (ret == 0)
+		ret = read_linked(&e, diag);
+	if (ret == 0)
 		ret = read_orderings(&e);
 	if (ret == 0)
 		ret = read_ratios(&e, diag);
@@ -340,6 +369,7 @@ void experiment_free(struct experiment *e)
 	csv_free(&e->ratios);
 	csv_free(&e->orderings);
 	csv_free(&e->metrics);
+	csv_free(&e->linked);
 	if (e->file)
 		scenario_file_free(e->file);
 	memset(e, 0, sizeof(*e));

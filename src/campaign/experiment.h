@@ -2,13 +2,15 @@
  * A published experiment: its set-up as an ordinary scenario file, the published figures, and which
  * ratios and orders of them a simulation may honestly be asked for (workloads section 4).
  *
- * An experiment NAME is five embedded files, so that a new one needs no code:
+ * An experiment NAME is five or six embedded files, so that a new one needs no code:
  *   experiments/NAME.yaml           the scenario; its first comment line says what it is; a variant
  *                                   per cell, named "CONFIGURATION LOAD WORKLOAD"
  *   experiments/NAME.published.csv  the cells: workload,configuration,load,metric,unit,better,value
  *   experiments/NAME.ratios.csv     ratios of two cells with band and grade
  *   experiments/NAME.orderings.csv  orders of configurations within one load
  *   experiments/NAME.metrics.csv    (workload, metric) -> "vm.metric" and the size of the unit
+ *   experiments/NAME.linked.csv     perhaps: the same cells from a second source, shown beside the
+ *                                   first and judged by nobody; `source_ref` says what it is
  *
  * Laws (workloads section 4.7): no figure is compared before all runs are made; every cell, ratio
  * and order of the files is reported, misses as well; what was fitted is labelled and not counted;
@@ -26,6 +28,7 @@ struct experiment_cell {
 	const char *workload, *configuration, *load, *metric, *unit;
 	bool lower_is_better;
 	double published; /* in `unit` */
+	double linked;	  /* the same from the second source; NAN = it has none */
 	unsigned variant; /* of the scenario */
 	double *value;	  /* [n_seeds] in `unit`, NAN where the run has none */
 	struct report_range simulated;
@@ -70,7 +73,8 @@ struct experiment_ratio {
 struct experiment {
 	const char *name, *about;
 	struct scenario_file *file;
-	struct csv published, ratios, orderings, metrics;
+	struct csv published, ratios, orderings, metrics, linked;
+	bool has_linked;
 	struct experiment_cell *cell;
 	struct experiment_ratio *ratio;
 	struct experiment_ordering *ordering;

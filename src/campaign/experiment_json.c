@@ -37,6 +37,8 @@ static json_t *cell_object(const struct experiment *e, const struct experiment_c
 	put(object, "metric", json_string(c->metric));
 	put(object, "unit", json_string(c->unit));
 	put(object, "published", number(c->published));
+	if (e->has_linked)
+		put(object, "linked", number(c->linked));
 	put(object, "mean", c->simulated.n ? number(c->simulated.mean) : json_null());
 	put_range(object, &c->simulated);
 	put(object, "seeds", seeds);

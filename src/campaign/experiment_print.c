@@ -66,18 +66,18 @@ static void measure_text(const struct experiment *e, const char *workload, const
 
 static int print_cells(FILE *out, const struct experiment *e)
 {
-	static const char *const titles[] = {"WORKLOAD",	  "LOAD",
-					     "CONFIGURATION",	  "PUBLISHED",
-					     "SIMULATED [RANGE]", "DIFFERENCE"};
-	struct report_table *t = report_table_new(titles, 6, 3);
+	static const char *const titles[] = {
+		"WORKLOAD",	     "LOAD",	   "CONFIGURATION", "PUBLISHED",
+		"SIMULATED [RANGE]", "DIFFERENCE", "LINKED"};
+	struct report_table *t = report_table_new(titles, e->has_linked ? 7 : 6, 3);
 	int ret = t ? 0 : -HV_ENOMEM;
 
 	for (unsigned i = 0; i < e->n_cells && ret == 0; i++) {
 		const struct experiment_cell *c = &e->cell[i];
 		char measure[CELL], published[CELL], simulated[CELL], difference[CELL] = "-";
-		char unit[32];
-		const char *cells[] = {measure,	  c->load,   c->configuration,
-				       published, simulated, difference};
+		char linked[CELL] = "", unit[32];
+		const char *cells[] = {measure,	   c->load, c->configuration, published, simulated,
+				       difference, linked};
 
 		measure_text(e, c->workload, c->metric, measure, sizeof(measure));
 		snprintf(unit, sizeof(unit), " %s", c->unit);
@@ -86,9 +86,14 @@ static int print_cells(FILE *out, const struct experiment *e)
 		if (c->simulated.n)
 			snprintf(difference, sizeof(difference), "%+.1f %%",
 				 100 * (c->simulated.mean / c->published - 1));
+		if (!isnan(c->linked))
+			snprintf(linked, sizeof(linked), "%.2f%s", c->linked, unit);
 		ret = report_table_row(t, cells);
 	}
 	fprintf(out, "\nCells: mean [lowest..highest] over seeds\n");
+	if (e->has_linked && e->linked.n_rows)
+		fprintf(out, "Linked: the same cell in %s, not judged\n",
+			csv_cell(&e->linked, 0, "source_ref"));
 	if (ret == 0)
 		ret = report_table_print(t, out);
 	report_table_free(t);

@@ -301,7 +301,6 @@ static int create_vcpus(struct guest *g)
 			return err;
 		v->guest = g;
 		v->id = i;
-		v->halted_at = -1;
 		v->call_mask = guest_alloc(g, g->mask_words, sizeof(*v->call_mask));
 		if (!v->call_mask)
 			return -HV_ENOMEM;

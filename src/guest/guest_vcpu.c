@@ -76,9 +76,21 @@ void vcpu_segment_end(struct vcpu *v)
 		spin_release(v);
 }
 
+static void vcpu_halt(struct vcpu *v)
+{
+	v->doing = DO_IDLE;
+	v->guest->r.halts++;
+	mc_halt(v->mv);
+}
+
+/*
+ * Nothing to run: what the kernel still owes and its way to the halt are work like any other, in
+ * which a sibling is felt. Who is given a task meanwhile does not halt.
+ */
 static void vcpu_idle(struct vcpu *v)
 {
 	struct guest *g = v->guest;
+	int64_t work;
 
 	if (v->residual_due) {
 		v->residual_due = false;
@@ -87,15 +99,15 @@ static void vcpu_idle(struct vcpu *v)
 		mc_work(v->mv, MC_COMPUTE, &g->kernel_class, g->p.residual_work);
 		return;
 	}
-	v->doing = DO_IDLE;
 	residual_arm(v);
-	if (v->halted_at != mc_now(g->machine)) {
-		v->halted_at = mc_now(g->machine);
-		g->r.halts++;
-		mc_charge(v->mv, g->p.idle_entry + v->pending_overhead, MC_CHARGE_USEFUL);
-		v->pending_overhead = 0;
+	work = g->p.idle_entry + v->pending_overhead;
+	v->pending_overhead = 0;
+	if (!work) {
+		vcpu_halt(v);
+		return;
 	}
-	mc_halt(v->mv);
+	v->doing = DO_ENTER;
+	mc_work(v->mv, MC_COMPUTE, &g->kernel_class, work);
 }
 
 /* The guest kernel takes the vCPU off line: its tasks go elsewhere. */
@@ -172,6 +184,12 @@ static void work_done(struct mc_vcpu *mv)
 	case DO_RESIDUAL:
 		schedule(v);
 		return;
+	case DO_ENTER:
+		if (v->queue || v->residual_due || v->going_off)
+			schedule(v);
+		else
+			vcpu_halt(v);
+		return;
 	case DO_COMPUTE:
 		vcpu_segment_end(v);
 		break;
@@ -224,6 +242,7 @@ static void interrupt(struct mc_vcpu *mv, uint32_t bits)
 			preempt(v);
 		break;
 	case DO_RESIDUAL:
+	case DO_ENTER:
 	case DO_CALL:
 		break;
 	}

@@ -172,6 +172,7 @@ struct task {
 /* What a vCPU does, from the guest's point of view. */
 enum doing {
 	DO_IDLE,     /* halted or about to halt */
+	DO_ENTER,    /* the kernel's way to the halt, on which it may still find something to do */
 	DO_RESIDUAL, /* kernel timers, no task */
 	DO_COMPUTE,  /* a segment of the current task */
 	DO_SPIN,     /* waits for the global lock, spinning or halted */
@@ -216,7 +217,6 @@ struct vcpu {
 	/* Interrupts. */
 	struct waitq fired;
 	bool residual_due;
-	hv_time halted_at; /* time of the last halt request */
 	struct mc_timer tick, residual;
 	hv_time tick_due;
 	struct mc_rng rng_residual;
@@ -334,6 +334,7 @@ bool task_wait_continue(struct vcpu *v, struct task *t);
 void task_grant(struct task *t, struct vcpu *from);
 /* Something from outside happened to a sleeping task: interrupt its vCPU. */
 void task_event(struct task *t, struct mc_vcpu *from);
+bool semaphore_try(struct semaphore *s);
 bool semaphore_wait(struct vcpu *v, struct task *t, struct semaphore *s); /* false: it waits */
 void semaphore_signal(struct vcpu *v, struct semaphore *s, int64_t n);
 bool barrier_wait(struct vcpu *v, struct task *t, const struct op *op);

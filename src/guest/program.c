@@ -183,6 +183,10 @@ static void control(struct task *t, const struct op *op)
 		if (mc_rng_below(&t->rng, PROGRAM_ONE) >= (uint64_t)op->arg)
 			t->pc = op->target;
 		break;
+	case OP_TRY:
+		if (semaphore_try(&t->inst->semaphore[op->arg]))
+			t->pc = op->target;
+		break;
 	case OP_DRAW:
 		t->reg[op->reg] = guest_draw(t->guest, &op->amount, t->reg, &t->rng);
 		break;
@@ -223,6 +227,10 @@ static enum outcome execute(struct vcpu *v, struct task *t, const struct op *op)
 		return channel_send(v, t, &in->channel[op->arg]) ? GOES_ON : waits(t);
 	case OP_RECV:
 		return channel_recv(v, t, &in->channel[op->arg]) ? GOES_ON : waits(t);
+	case OP_CLOCK: /* guest kernel work, done in front of what comes next */
+		v->pending_overhead +=
+			g->cost->clock_read * guest_draw(g, &op->amount, t->reg, &t->rng);
+		return GOES_ON;
 	case OP_SHOOTDOWN:
 		return call_all(v) ? BUSY : GOES_ON;
 	case OP_FORK:

@@ -150,6 +150,7 @@ enum op_kind {
 	OP_BARRIER,	/* arg: barrier */
 	OP_SEND,	/* arg: channel; sleeps while it is full */
 	OP_RECV,	/* arg: channel; sleeps while it is empty */
+	OP_CLOCK,	/* amount readings of the clock by system call, C18 each */
 	OP_SHOOTDOWN,	/* a synchronous IPI to all on-line vCPUs of the guest */
 	OP_FORK,	/* arg: pool, must not be running */
 	OP_JOIN,	/* arg: pool */
@@ -158,6 +159,7 @@ enum op_kind {
 	OP_END,	    /* target: first op of the body */
 	OP_DRAW,    /* reg = amount */
 	OP_CHANCE,  /* with probability arg (2^-20) go on, else go to target */
+	OP_TRY,	    /* arg: semaphore; down and go to target, or go on if it is zero */
 	OP_COUNT,   /* the metric's counter grows by amount */
 	OP_DONE,    /* one run of the workload is complete; the next one, if any, starts here */
 	OP_EXIT,    /* the task ends; implied at the end of a program */

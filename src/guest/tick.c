@@ -98,7 +98,7 @@ static void residual_fn(struct mc_timer *timer)
 {
 	struct vcpu *v = timer->data;
 
-	if (v->doing != DO_IDLE || !v->online)
+	if ((v->doing != DO_IDLE && v->doing != DO_ENTER) || !v->online)
 		return;
 	v->residual_due = true;
 	mc_interrupt(v->mv, NULL, IRQ_RESCHED);

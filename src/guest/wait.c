@@ -90,12 +90,19 @@ void task_grant(struct task *t, struct vcpu *from)
 	}
 }
 
+bool semaphore_try(struct semaphore *s)
+{
+	if (s->count <= 0)
+		return false;
+	assert(!s->waiters.head);
+	s->count--;
+	return true;
+}
+
 bool semaphore_wait(struct vcpu *v, struct task *t, struct semaphore *s)
 {
-	if (s->count > 0) {
-		s->count--;
+	if (semaphore_try(s))
 		return true;
-	}
 	waitq_push(&s->waiters, t);
 	task_wait(v, t, 0);
 	return false;

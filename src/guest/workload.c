@@ -74,6 +74,7 @@ static uint32_t objects_of(const struct workload *w, enum op_kind kind)
 	case OP_IO:
 		return w->n_devices;
 	case OP_WAIT:
+	case OP_TRY:
 	case OP_SIGNAL:
 		return w->n_semaphores;
 	case OP_BARRIER:
@@ -103,6 +104,7 @@ static bool arg_ok(const struct workload *w, const struct op *op)
 	case OP_UNLOCK:
 	case OP_IO:
 	case OP_WAIT:
+	case OP_TRY:
 	case OP_SIGNAL:
 	case OP_BARRIER:
 	case OP_SEND:
@@ -155,9 +157,9 @@ static int check_structure(struct checker *c, uint32_t program)
 			if (p->op[stack[depth]].kind == OP_FOREVER && !timed[depth])
 				return broken(c, "an endless loop without an op that takes time",
 					      program, stack[depth]);
-		} else if (op->kind == OP_CHANCE) {
+		} else if (op->kind == OP_CHANCE || op->kind == OP_TRY) {
 			if (op->target <= i || op->target > p->n_ops)
-				return broken(c, "target of a chance", program, i);
+				return broken(c, "target of a chance or try", program, i);
 		}
 	}
 	if (depth)

@@ -171,25 +171,64 @@ static bool same_masks(const struct hv_mask *m, unsigned int n)
 	return true;
 }
 
-static void print_masks(FILE *out, const char *key, const struct hv_mask *m, unsigned int n)
+static void print_mask_list(FILE *out, const struct hv_mask *m, unsigned int n)
 {
 	char text[4096];
 
-	if (same_masks(m, n)) {
-		fprintf(out, "    %s: \"%s\"\n", key, sc_mask_format(&m[0], text, sizeof(text)));
-		return;
-	}
-	fprintf(out, "    %s: [", key);
+	fputc('[', out);
 	for (unsigned int i = 0; i < n; i++)
 		fprintf(out, "%s\"%s\"", i ? ", " : "", sc_mask_format(&m[i], text, sizeof(text)));
-	fputs("]\n", out);
+	fputc(']', out);
 }
 
-static void print_placement(FILE *out, const struct scenario *s, const struct sc_vm *vm)
+static const struct hv_mask *masks_of(const struct sc_vm *vm, bool hard)
+{
+	return hard ? vm->hard : vm->soft;
+}
+
+/* Of the n VMs of a group: one for all, a list by vCPU, or a list of those, by VM. */
+static void print_masks(FILE *out, const char *key, const struct sc_vm *vm, unsigned int n,
+			bool hard)
+{
+	size_t size = vm->maxvcpus * sizeof(struct hv_mask);
+	const struct hv_mask *m = masks_of(vm, hard);
+	bool given = false, same = true;
+	char text[4096];
+
+	for (unsigned int i = 0; i < n; i++) {
+		given |= hard ? vm[i].has_hard : vm[i].has_soft;
+		same &= memcmp(masks_of(&vm[i], hard), m, size) == 0;
+	}
+	if (!given)
+		return;
+	fprintf(out, "    %s: ", key);
+	if (same && same_masks(m, vm->maxvcpus)) {
+		fprintf(out, "\"%s\"", sc_mask_format(&m[0], text, sizeof(text)));
+	} else if (same) {
+		print_mask_list(out, m, vm->maxvcpus);
+	} else {
+		for (unsigned int i = 0; i < n; i++) {
+			fputs(i ? ", " : "[", out);
+			print_mask_list(out, masks_of(&vm[i], hard), vm->maxvcpus);
+		}
+		fputc(']', out);
+	}
+	fputc('\n', out);
+}
+
+static void print_placement(FILE *out, const struct scenario *s, const struct sc_vm *vm,
+			    unsigned int n)
 {
 	const char *comma = "";
 	char buf[48];
 
+	for (unsigned int i = 1; i < n; i++) {
+		if (memcmp(vm[i].node_share, vm->node_share, sizeof(vm->node_share)) != 0) {
+			/* only affinity of their own can make the VMs of a group differ */
+			fputs("    placement: auto\n", out);
+			return;
+		}
+	}
 	fputs("    placement: {", out);
 	for (unsigned int i = 0; i < s->topo.n_nodes; i++) {
 		if (!vm->node_share[i])
@@ -242,12 +281,10 @@ static void print_vm(FILE *out, const struct scenario *s, const struct sc_vm *vm
 	if (vm->pool)
 		fprintf(out, "    pool: %s\n", s->pool[vm->pool].name);
 	sc_rtds_print(out, vm);
-	if (vm->has_hard)
-		print_masks(out, "cpus", vm->hard, vm->maxvcpus);
-	if (vm->has_soft)
-		print_masks(out, "cpus_soft", vm->soft, vm->maxvcpus);
+	print_masks(out, "cpus", vm, n, true);
+	print_masks(out, "cpus_soft", vm, n, false);
 	fprintf(out, "    memory: %s\n", quantity(SC_Q_SIZE, vm->memory, buf));
-	print_placement(out, s, vm);
+	print_placement(out, s, vm, n);
 	if (!vm->dom0)
 		fprintf(out, "    start: %s\n", quantity(SC_Q_DURATION, vm->start, buf));
 	else

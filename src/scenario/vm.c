@@ -78,6 +78,17 @@ static bool read_masks(struct sc_parse *p, const struct sc_node *node, const cha
 	return true;
 }
 
+/* A list of such lists or strings, one for each VM of a group? */
+static bool is_per_vm(const struct sc_node *node)
+{
+	for (const struct sc_node *c = node && node->kind == SC_LIST ? node->child : NULL; c;
+	     c = c->next) {
+		if (c->kind == SC_LIST)
+			return true;
+	}
+	return false;
+}
+
 static struct hv_mask *all_masks(struct sc_parse *p, const struct sc_topology *topo, unsigned int n)
 {
 	struct hv_mask *masks = sc_alloc(p->arena, n, sizeof(*masks));
@@ -216,20 +227,20 @@ static void read_vcpus(struct sc_fields *f, struct sc_vm *vm)
 }
 
 /* Each vCPU may run somewhere in its pool. */
-static void check_pool(struct reading *r, const struct sc_fields *f, const struct sc_vm *vm)
+static void check_pool(struct reading *r, const struct sc_mark *mark, const struct sc_vm *vm)
 {
 	const struct sc_pool *pool = &r->s->pool[vm->pool];
 
-	for (unsigned int i = 0; f->map && i < vm->maxvcpus; i++) {
+	for (unsigned int i = 0; i < vm->maxvcpus; i++) {
 		if (hv_mask_intersects(&vm->hard[i], &pool->cpus, SC_NW))
 			continue;
-		sc_error(r->p, &f->map->mark, "vCPU %u may run on no pCPU of its pool '%s'", i,
-			 pool->name);
+		sc_error(r->p, mark, "vCPU %u may run on no pCPU of its pool '%s'", i, pool->name);
 		return;
 	}
 }
 
-static void read_common(struct reading *r, struct sc_fields *f, struct sc_vm *vm)
+/* counted: a group, whose masks may be given for each VM; those are left to own_masks(). */
+static void read_common(struct reading *r, struct sc_fields *f, bool counted, struct sc_vm *vm)
 {
 	const struct sc_topology *topo = &r->s->topo;
 	const struct sc_node *c;
@@ -245,12 +256,13 @@ static void read_common(struct reading *r, struct sc_fields *f, struct sc_vm *vm
 		vm->hard = all_masks(r->p, topo, vm->maxvcpus);
 	if (!vm->soft)
 		vm->soft = all_masks(r->p, topo, vm->maxvcpus);
-	if ((c = sc_take(f, "cpus")))
+	if ((c = sc_take(f, "cpus")) && !(counted && is_per_vm(c)))
 		vm->has_hard |= read_masks(r->p, c, "cpus", topo, true, vm->maxvcpus, vm->hard);
-	if ((c = sc_take(f, "cpus_soft")))
+	if ((c = sc_take(f, "cpus_soft")) && !(counted && is_per_vm(c)))
 		vm->has_soft |=
 			read_masks(r->p, c, "cpus_soft", topo, false, vm->maxvcpus, vm->soft);
-	check_pool(r, f, vm);
+	if (f->map)
+		check_pool(r, &f->map->mark, vm);
 	sc_take_quantity(f, "memory", SC_Q_SIZE, MEMORY_MIN, MEMORY_MAX, &vm->memory);
 	read_placement(r->p, sc_take(f, "placement"), topo, vm);
 }
@@ -411,7 +423,7 @@ static void read_dom0(struct reading *r, const struct sc_node *node)
 	dom0_affinity(r, &cpus, vm);
 	if (!sc_map_find(node, "vcpus"))
 		vm->vcpus = dom0_vcpus(r, &cpus);
-	read_common(r, &f, vm);
+	read_common(r, &f, false, vm);
 	vm->workload = dom0_workload(r, &f, node ? &node->mark : &nowhere, vm->vcpus, &vm->builtin);
 	sc_fields_close(&f);
 	count_vcpus(r, node ? &node->mark : &nowhere, vm->maxvcpus);
@@ -452,11 +464,44 @@ static bool check_name(struct reading *r, const struct sc_node *node, const char
 	return true;
 }
 
-/* Adds the VM, or `count` of them: name1, name2, ... They share masks and workload. */
+/*
+ * The masks of VM number vm->index of a group, if they are given for each; VMs behind the end of
+ * the list are unpinned, entries behind the last VM unused. Memory follows them.
+ */
+static void own_masks(struct reading *r, const struct sc_node *node, const char *name, bool hard,
+		      struct sc_vm *vm)
+{
+	const struct sc_node *list = sc_map_find(node, name), *c;
+	const struct sc_topology *topo = &r->s->topo;
+	struct hv_mask *masks;
+
+	if (!is_per_vm(list))
+		return;
+	c = list->child;
+	for (unsigned int i = 0; c && i < vm->index; i++)
+		c = c->next;
+	if (!c)
+		return;
+	masks = all_masks(r->p, topo, vm->maxvcpus);
+	if (!read_masks(r->p, c, name, topo, hard, vm->maxvcpus, masks))
+		return;
+	if (hard) {
+		vm->hard = masks;
+		vm->has_hard = true;
+		check_pool(r, &c->mark, vm);
+		read_placement(r->p, sc_map_find(node, "placement"), topo, vm);
+	} else {
+		vm->soft = masks;
+		vm->has_soft = true;
+	}
+}
+
+/* Adds the VM, or `count` of them: name1, name2, ... They share the workload. */
 static void expand(struct reading *r, const struct sc_node *node, const struct sc_vm *model,
 		   bool counted, unsigned int count)
 {
 	struct sc_mark mark = node->mark;
+	struct sc_vm *vm;
 
 	if (r->s->n_vms + count > SC_MAX_VMS) {
 		sc_error(r->p, &mark, "more than %d VMs", SC_MAX_VMS);
@@ -475,9 +520,14 @@ static void expand(struct reading *r, const struct sc_node *node, const struct s
 		}
 		if (!count_vcpus(r, &mark, model->maxvcpus))
 			return;
-		*add_vm(r) = *model;
-		r->s->vm[r->s->n_vms - 1].name = name;
-		r->s->vm[r->s->n_vms - 1].index = i;
+		vm = add_vm(r);
+		*vm = *model;
+		vm->name = name;
+		vm->index = i;
+		if (counted) {
+			own_masks(r, node, "cpus", true, vm);
+			own_masks(r, node, "cpus_soft", false, vm);
+		}
 	}
 }
 
@@ -497,7 +547,7 @@ static void read_vm(struct reading *r, const struct sc_node *node)
 	counted = sc_take(&f, "count") != NULL;
 	sc_take_uint(&f, "count", 0, SC_MAX_VMS, &count);
 	sc_pool_take(&f, r->s, &vm.pool);
-	read_common(r, &f, &vm);
+	read_common(r, &f, counted, &vm);
 	sc_take_quantity(&f, "start", SC_Q_DURATION, 0, START_MAX, &vm.start);
 	load = sc_take(&f, "workload");
 	vm.builtin = load ? sc_workload_is_builtin(r->library, load) : !r->library->classes;

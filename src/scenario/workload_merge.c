@@ -39,6 +39,7 @@ static uint32_t shift_of(const struct workload *a, enum op_kind kind)
 	case OP_IO:
 		return a->n_devices;
 	case OP_WAIT:
+	case OP_TRY:
 	case OP_SIGNAL:
 		return a->n_semaphores;
 	case OP_BARRIER:

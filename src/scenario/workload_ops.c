@@ -387,6 +387,32 @@ static bool typed_amount(struct build *b, struct sc_fields *f, struct amount *ou
 	return ok && n == 1;
 }
 
+/* {semaphore: NAME, else: [...]} */
+static bool op_try(struct build *b, const struct sc_node *v)
+{
+	uint32_t begin = b->prog->n_ops;
+	const struct sc_node *semaphore, *list;
+	struct sc_fields f;
+	bool ok;
+
+	add_op(b, v, OP_TRY);
+	if (!b->ok || !sc_fields_open(&f, b->p, v, "try"))
+		return false;
+	semaphore = sc_require(&f, "semaphore");
+	list = sc_require(&f, "else");
+	sc_fields_close(&f);
+	ok = semaphore &&
+	     FIND(b, semaphore, "semaphore", semaphore, n_semaphores, &b->prog->op[begin].arg);
+	return list && body(b, list, begin, false) && ok;
+}
+
+static bool op_clock(struct build *b, const struct sc_node *v)
+{
+	struct op *op = add_op(b, v, OP_CLOCK);
+
+	return sc_amount_read(b->p, v, "clock", SC_Q_COUNT, &op->amount);
+}
+
 static bool op_draw(struct build *b, const struct sc_node *v)
 {
 	static const char *const regs[PROGRAM_REGS] = {"r0", "r1", "r2", "r3"};
@@ -435,6 +461,7 @@ static const struct {
 	{"barrier", OP_BARRIER, op_barrier},
 	{"send", OP_SEND, op_send},
 	{"recv", OP_RECV, op_recv},
+	{"clock", OP_CLOCK, op_clock},
 	{"shootdown", OP_SHOOTDOWN, NULL},
 	{"fork", OP_FORK, op_fork},
 	{"join", OP_JOIN, op_join},
@@ -442,6 +469,7 @@ static const struct {
 	{"forever", OP_FOREVER, op_forever},
 	{"draw", OP_DRAW, op_draw},
 	{"chance", OP_CHANCE, op_chance},
+	{"try", OP_TRY, op_try},
 	{"count", OP_COUNT, op_count},
 	{"done", OP_DONE, NULL},
 	{"exit", OP_EXIT, NULL},

@@ -247,6 +247,9 @@ static void print_op(FILE *out, const struct workload *w, const struct op *op)
 		fprintf(out, "signal: {semaphore: %s, count: %s}", NAME(semaphore, op->arg, name),
 			amount(&op->amount, SC_Q_COUNT, a));
 		break;
+	case OP_CLOCK:
+		fprintf(out, "clock: %s", amount(&op->amount, SC_Q_COUNT, a));
+		break;
 	case OP_DRAW:
 		fprintf(out, "draw: {to: r%u, ", op->reg);
 		print_typed(out, op);
@@ -269,21 +272,23 @@ static void pad(FILE *out, unsigned int depth)
 }
 
 /* The head of a loop or chance, up to its list. */
-static void print_head(FILE *out, const struct op *op, unsigned int depth)
+static void print_head(FILE *out, const struct workload *w, const struct op *op, unsigned int depth)
 {
-	char a[128], b[48];
+	int column = 14 + 6 * (int)depth;
+	char a[128], b[96];
 
 	if (op->kind == OP_FOREVER) {
 		fputs("- forever:", out);
 		return;
 	}
 	if (op->kind == OP_LOOP)
-		fprintf(out, "- loop:\n%*stimes: %s\n", 14 + 6 * (int)depth, "",
+		fprintf(out, "- loop:\n%*stimes: %s\n", column, "",
 			amount(&op->amount, SC_Q_COUNT, a));
+	else if (op->kind == OP_TRY)
+		fprintf(out, "- try:\n%*ssemaphore: %s\n", column, "", NAME(semaphore, op->arg, b));
 	else
-		fprintf(out, "- chance:\n%*sp: %s\n", 14 + 6 * (int)depth, "",
-			plain(SC_Q_SHARE, op->arg, b));
-	fprintf(out, "%*sdo:", 14 + 6 * (int)depth, "");
+		fprintf(out, "- chance:\n%*sp: %s\n", column, "", plain(SC_Q_SHARE, op->arg, b));
+	fprintf(out, "%*s%s:", column, "", op->kind == OP_TRY ? "else" : "do");
 }
 
 static void print_ops(FILE *out, const struct workload *w, const struct program *prog)
@@ -293,7 +298,8 @@ static void print_ops(FILE *out, const struct workload *w, const struct program 
 
 	for (uint32_t i = 0; i < prog->n_ops; i++) {
 		const struct op *op = &prog->op[i];
-		bool nests = op->kind == OP_LOOP || op->kind == OP_FOREVER || op->kind == OP_CHANCE;
+		bool nests = op->kind == OP_LOOP || op->kind == OP_FOREVER ||
+			     op->kind == OP_CHANCE || op->kind == OP_TRY;
 
 		while (depth && close_at[depth - 1] <= i)
 			depth--;
@@ -306,7 +312,7 @@ static void print_ops(FILE *out, const struct workload *w, const struct program 
 			fputc('\n', out);
 			continue;
 		}
-		print_head(out, op, depth);
+		print_head(out, w, op, depth);
 		/* An empty body: the next op is the end already, or behind it. */
 		if (op->target <= i + 1 ||
 		    (i + 1 < prog->n_ops && op->target == i + 2 && prog->op[i + 1].kind == OP_END))

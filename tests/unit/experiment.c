@@ -308,6 +308,83 @@ static void the_runqueue_experiment_is_the_published_table(void **state)
 	experiment_free(&e);
 }
 
+static const struct experiment_cell *cell_of(const struct experiment *e, const char *workload,
+					     const char *configuration, const char *load)
+{
+	for (unsigned i = 0; i < e->n_cells; i++) {
+		if (strcmp(e->cell[i].workload, workload) == 0 &&
+		    strcmp(e->cell[i].configuration, configuration) == 0 &&
+		    strcmp(e->cell[i].load, load) == 0)
+			return &e->cell[i];
+	}
+	fail_msg("no cell %s %s %s", workload, configuration, load);
+	return NULL;
+}
+
+/* vCPU k of all VMs stands on core k mod 8, thread (k div 8) mod 2: pCPU 2 x core + thread. */
+static void check_pins(const struct scenario *s)
+{
+	unsigned first, n;
+
+	assert_true(scenario_find(s, "vm", &first, &n));
+	for (unsigned k = 0; k < 2 * n; k++) {
+		const struct sc_vm *vm = &s->vm[first + k / 2];
+
+		assert_int_equal(hv_mask_weight(&vm->hard[k % 2], SC_NW), 1);
+		assert_int_equal(hv_mask_first(&vm->hard[k % 2], SC_NW), k % 8 * 2 + k / 8 % 2);
+		assert_int_equal(vm->node_share[k % 8 / 4], SC_ONE); /* both vCPUs: one socket */
+	}
+}
+
+static void check_tickling_variant(const struct experiment_cell *c, const struct scenario *s)
+{
+	unsigned first, n;
+
+	assert_int_equal(s->xen.sched, SC_SCHED_CREDIT);
+	assert_int_equal(s->xen.tickle, strncmp(c->configuration, "with-", 5) == 0
+						? SC_TICKLE_WITH_2012
+						: SC_TICKLE_WITHOUT_2012);
+	assert_int_equal(s->run.seeds, 5);
+	assert_true(scenario_find(s, "vm", &first, &n));
+	assert_int_equal(n, strtoul(c->load, NULL, 10));
+	if (strstr(c->configuration, "/pinned")) {
+		check_pins(s);
+		return;
+	}
+	for (unsigned i = first; i < first + n; i++) {
+		assert_false(s->vm[i].has_hard);
+		assert_int_equal(s->vm[i].node_share[0], SC_ONE / 2);
+		assert_int_equal(s->vm[i].node_share[1], SC_ONE / 2);
+	}
+}
+
+static void the_tickling_experiment_is_the_published_table(void **state)
+{
+	struct sc_diag diag = {.out = stderr};
+	struct experiment e;
+	unsigned linked = 0, fitted = 0;
+
+	(void)state;
+	assert_int_equal(experiment_load("credit-tickling", NULL, 0, &diag, &e), 0);
+	assert_int_equal(e.n_cells, 36);
+	assert_int_equal(e.n_ratios, 34);
+	assert_int_equal(e.file->n_variants, 36);
+	for (unsigned i = 0; i < e.n_orderings; i++)
+		assert_int_not_equal(e.ordering[i].result, ORDER_UNREAD);
+	for (unsigned i = 0; i < e.n_ratios; i++)
+		fitted += e.ratio[i].fitted;
+	assert_int_equal(fitted, 5);
+	for (unsigned i = 0; i < e.n_cells; i++) {
+		check_tickling_variant(&e.cell[i], &e.file->variant[e.cell[i].variant]);
+		linked += !isnan(e.cell[i].linked);
+	}
+	assert_int_equal(linked, 18);
+	assert_true(near(cell_of(&e, "sysbench-memory", "with-change/unpinned", "2vms")->linked,
+			 487.83167));
+	assert_true(isnan(cell_of(&e, "sysbench-cpu", "without-change/pinned", "2vms")->linked));
+	experiment_free(&e);
+}
+
 static void the_parameter_hash_follows_the_hardware_only(void **state)
 {
 	static const struct sc_set hardware = {"host.costs.C4", "3us"},
@@ -357,6 +434,7 @@ int main(void)
 		WITH(as_good_or_better_holds_for_a_tie_and_not_for_the_reverse),
 		cmocka_unit_test(every_experiment_loads_and_its_bands_hold_no_nonsense),
 		cmocka_unit_test(the_runqueue_experiment_is_the_published_table),
+		cmocka_unit_test(the_tickling_experiment_is_the_published_table),
 		cmocka_unit_test(the_parameter_hash_follows_the_hardware_only),
 		cmocka_unit_test(an_unknown_experiment_is_not_there),
 	};

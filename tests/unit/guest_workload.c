@@ -96,7 +96,8 @@ static void objects_and_amounts_are_in_range(void **state)
 	      {.kind = OP_COMPUTE, .arg = -1, .amount = {AMOUNT_REGISTER, 4, 1}});
 	CHECK("amount of an op", 0,
 	      {.kind = OP_COMPUTE, .arg = -1, .amount = {AMOUNT_LOGNORMAL, 4, 9 * PROGRAM_ONE}});
-	CHECK("target of a chance", 1, COMPUTE(1), {.kind = OP_CHANCE, .arg = 5, .target = 1});
+	CHECK("target of a chance or try", 1, COMPUTE(1),
+	      {.kind = OP_CHANCE, .arg = 5, .target = 1});
 }
 
 static void a_pool_has_a_job_for_each_directory(void **state)
@@ -152,6 +153,51 @@ static void a_loop_whose_time_is_always_zero_stops_the_run_with_a_message(void *
 	world_fini(&w);
 }
 
+static void try_takes_one_of_a_semaphore_or_does_its_body(void **state)
+{
+	/* Three may be taken; the fourth and fifth round do the body. */
+	static struct semaphore_desc three = {.name = "three", .initial = 3};
+	struct op op[] = {
+		LOOP(5, 5), COMPUTE(5), {.kind = OP_TRY, .arg = 0, .target = 4}, COUNT(1), END(1)};
+	struct program p = PROGRAM("p", op);
+	struct workload wl = with(&p);
+	struct workload_fault f;
+	struct world w;
+
+	(void)state;
+	wl.semaphore = &three;
+	assert_int_equal(workload_check(&wl, &f), -HV_EINVAL); /* it has none yet */
+	assert_int_equal(f.op, 2);
+	wl.n_semaphores = 1;
+	world_init(&w, 1, 1);
+	world_guest(&w, "vm", 1, &wl);
+	world_start(&w);
+	world_run(&w, SECOND);
+	assert_int_equal(world_result(&w, 0).count, 2);
+	world_fini(&w);
+}
+
+static void a_clock_read_is_kernel_work_of_c18(void **state)
+{
+	struct op op[] = {
+		LOOP(1000, 4), {.kind = OP_CLOCK, .amount = CONST(2)}, COMPUTE(20), END(1)};
+	struct program p = PROGRAM("p", op);
+	struct workload wl = with(&p);
+	struct hv_runstate rs;
+	struct world w;
+
+	(void)state;
+	world_init(&w, 1, 1);
+	w.params.cost.clock_read = 490;
+	world_guest(&w, "vm", 1, &wl);
+	world_start(&w);
+	world_run(&w, SECOND);
+	hv_runstate_get(w.vm[0]->vcpu[0]->hv, &rs);
+	assert_int_equal(rs.time[HV_RUNNING], 1000 * (2 * 490 + 20));
+	assert_int_equal(world_result(&w, 0).work, 1000 * 20);
+	world_fini(&w);
+}
+
 static void unlocking_what_is_not_held_stops_the_run_with_a_message(void **state)
 {
 	struct op op[] = {COMPUTE(5), OP(OP_UNLOCK, 1)};
@@ -177,6 +223,8 @@ int main(void)
 		cmocka_unit_test(a_pool_has_a_job_for_each_directory),
 		cmocka_unit_test(the_idle_workload_is_sound),
 		cmocka_unit_test(a_loop_whose_time_is_always_zero_stops_the_run_with_a_message),
+		cmocka_unit_test(try_takes_one_of_a_semaphore_or_does_its_body),
+		cmocka_unit_test(a_clock_read_is_kernel_work_of_c18),
 		cmocka_unit_test(unlocking_what_is_not_held_stops_the_run_with_a_message),
 	};
 

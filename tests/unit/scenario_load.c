@@ -160,6 +160,24 @@ static void affinity_is_one_list_for_all_or_one_per_vcpu(void **state)
 	first("host: {preset: H0, cmdline: smt=0}\nvms: [{name: a, cpus: '1,2'}]\n");
 }
 
+static void affinity_of_a_group_may_be_a_list_per_vm(void **state)
+{
+	static const char text[] = HOST "vms:\n"
+					"  - name: a\n    count: 3\n    vcpus: 2\n"
+					"    cpus: [['0', '2'], ['8', '10']]\n";
+	const struct scenario *s = first(text);
+
+	(void)state;
+	assert_string_equal(mask(&vm(s, "a1")->hard[1]), "2");
+	assert_string_equal(mask(&vm(s, "a2")->hard[0]), "8");
+	assert_int_equal(vm(s, "a1")->node_share[0], SC_ONE); /* memory follows each */
+	assert_int_equal(vm(s, "a2")->node_share[1], SC_ONE);
+	assert_false(vm(s, "a3")->has_hard); /* missing: not pinned */
+	assert_int_equal(vm(s, "a3")->node_share[1], SC_ONE / 2);
+	refuse(HOST "vms: [{name: a, cpus: [['0'], ['1']]}]\n", "cpus: found a list");
+	refuse(HOST "vms: [{name: a, count: 2, cpus: [['0'], ['99']]}]\n", "99");
+}
+
 static void memory_is_placed_as_told_or_by_affinity(void **state)
 {
 	const struct scenario *s =
@@ -492,6 +510,7 @@ int main(void)
 		cmocka_unit_test(domain_0_follows_the_command_line),
 		cmocka_unit_test(count_makes_numbered_vms_of_one_group),
 		cmocka_unit_test(affinity_is_one_list_for_all_or_one_per_vcpu),
+		cmocka_unit_test(affinity_of_a_group_may_be_a_list_per_vm),
 		cmocka_unit_test(memory_is_placed_as_told_or_by_affinity),
 		cmocka_unit_test(values_out_of_range_name_the_range),
 		cmocka_unit_test(names_are_unique_words),

@@ -156,6 +156,25 @@ static void loops_and_chances_nest_with_their_targets(void **state)
 		"nest deeper than 8");
 }
 
+static void try_has_its_semaphore_and_what_to_do_else(void **state)
+{
+	static const char keys[] =
+		"{semaphores: {s: {initial: 2}}, programs: {p: [{try: {semaphore: s, "
+		"else: [{compute: 1us}, exit]}}, {clock: 2}, {compute: 2us}]}, "
+		"tasks: {t: {program: p}}}";
+	const struct workload *w = workload(keys);
+
+	(void)state;
+	check_laws(w);
+	assert_int_equal(op(w, 0, 0)->kind, OP_TRY);
+	assert_int_equal(op(w, 0, 0)->arg, 0);
+	assert_int_equal(op(w, 0, 0)->target, 3);
+	assert_int_equal(op(w, 0, 3)->kind, OP_CLOCK);
+	assert_int_equal(op(w, 0, 3)->amount.a, 2);
+	refused("{program: [{try: {else: [exit]}}]}", "semaphore");
+	refused("{program: [{try: {semaphore: s, else: [exit]}}]}", "no semaphore is named 's'");
+}
+
 static void amounts_have_all_distributions(void **state)
 {
 	const struct workload *w = workload(
@@ -320,6 +339,7 @@ int main(void)
 		cmocka_unit_test(parameters_are_put_in_place_and_checked),
 		cmocka_unit_test(a_short_program_runs_on_every_vcpu),
 		cmocka_unit_test(loops_and_chances_nest_with_their_targets),
+		cmocka_unit_test(try_has_its_semaphore_and_what_to_do_else),
 		cmocka_unit_test(amounts_have_all_distributions),
 		cmocka_unit_test(shared_objects_are_found_by_name),
 		cmocka_unit_test(wrong_programs_are_refused),
