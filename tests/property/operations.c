@@ -599,6 +599,10 @@ static bool rightly_waiting(struct trial *t, const struct hv_vcpu *v)
 	const struct hv_pool *pool = v->domain->pool;
 	unsigned nw = hv_mask_words(t->f->sys);
 
+	/* Credit2's Q8: an idle pCPU refuses who is in debt this deep, unless it is its home. */
+	if (strcmp(pool->sched->policy->name, "credit2") == 0 && !v->unit->is_running &&
+	    shown(v, "credit") < -9500000)
+		return true;
 	if (shown(v, "waiting") <= 0)
 		return false;
 	hv_mask_for_each(c, &pool->res_valid, nw)
