@@ -18,6 +18,7 @@ enum exit_code {
 
 int cmd_check(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
+int cmd_console(int argc, char **argv);
 int cmd_conform(int argc, char **argv);
 int cmd_experiment(int argc, char **argv);
 int cmd_log(int argc, char **argv);

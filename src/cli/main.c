@@ -23,6 +23,7 @@ static const struct command commands[] = {
 	{"run", cmd_run, "run a scenario: every variant with every seed, and report"},
 	{"check", cmd_check, "check scenarios and print their effective configuration"},
 	{"compare", cmd_compare, "run a scenario under several policies"},
+	{"console", cmd_console, "hold a run open: run to a time, command, look, go on"},
 	{"experiment", cmd_experiment, "run a published experiment and compare"},
 	{"conform", cmd_conform, "replay scripts, compare with recordings of the real scheduler"},
 	{"log", cmd_log, "print the event log of a run as text"},

@@ -113,11 +113,20 @@ bool sc_command_vm(struct sc_command *c, unsigned int i, struct sc_op *op)
 {
 	const char *names[128], *close;
 	size_t n = 0;
+	int64_t id;
 
 	if (strcmp(c->word[i], "Domain-0") == 0)
 		c->word[i] = "dom0";
 	if (scenario_find(c->s, c->word[i], &op->vm, &op->n_vms))
 		return true;
+	/* xl takes the domain's number as well. */
+	if (sc_quantity_parse(c->word[i], SC_Q_COUNT, &id) == SC_Q_OK) {
+		id -= c->s->n_vms && c->s->vm[0].dom0 ? 0 : 1;
+		op->vm = (unsigned int)id;
+		op->n_vms = 1;
+		if (id >= 0 && id < c->s->n_vms)
+			return true;
+	}
 	for (unsigned int v = 0; v < c->s->n_vms && n < 128; v++)
 		names[n++] = c->s->vm[v].name;
 	close = sc_closest(c->word[i], names, n);

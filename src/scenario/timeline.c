@@ -393,12 +393,21 @@ static bool cmd_overrun(struct sc_command *c, struct sc_op *op)
 
 static bool unknown_command(struct sc_command *c, const char *const *names, size_t n)
 {
+	static const char *const looking[] = {"run",	      "run-to", "vcpu-list", "list",
+					      "cpupool-list", "info",	"help",	     "quit"};
 	const char *close = sc_closest(c->word[0], names, n), *list = names[0];
+
+	if (c->console && !close)
+		close = sc_closest(c->word[0], looking, sizeof(looking) / sizeof(looking[0]));
 
 	if (close)
 		return sc_wrong_at(
 			c, 0,
 			SC_TEXT(c, "unknown command '%s'; did you mean '%s'?", c->word[0], close));
+	if (c->console)
+		return sc_wrong_at(
+			c, 0,
+			SC_TEXT(c, "unknown command '%s', 'help' lists the commands", c->word[0]));
 	for (size_t i = 1; i < n; i++)
 		list = SC_TEXT(c, "%s%s%s", list, i + 1 < n ? ", " : " or ", names[i]);
 	return sc_wrong_at(c, 0, SC_TEXT(c, "unknown command '%s', expected %s", c->word[0], list));
