@@ -38,6 +38,7 @@ struct draft {
 	bool has_weights; /* of domains, and caps */
 	bool has_periods; /* rtds */
 	bool has_table;	  /* arinc653 */
+	bool has_pools;	  /* pools and hotplug */
 	unsigned pcpus;
 	unsigned nr_domains;
 	unsigned id[MAX_DOMAINS], vcpus[MAX_DOMAINS];
@@ -270,12 +271,58 @@ static void write_policy_command(struct draft *d)
 		write_domain_parameter(d);
 }
 
+/* Pools are numbered 0 to 3, whether they are there or not. */
+static void write_pool_command(struct draft *d)
+{
+	static const char *const policies[] = {"credit2", "credit", "rtds", "null"};
+	static const char *const grans[] = {"cpu", "core", "socket"};
+	unsigned pool = below(d, 4), pcpu = below(d, d->pcpus);
+
+	switch (below(d, 12)) {
+	case 0:
+	case 1:
+		fprintf(d->out, "pool-create %u %s", pool, policies[below(d, 4)]);
+		if (one_in(d, 3))
+			fputs("\n", d->out);
+		else
+			fprintf(d->out, " gran %s\n", grans[below(d, 3)]);
+		break;
+	case 2:
+		fprintf(d->out, "pool-destroy %u\n", pool);
+		break;
+	case 3:
+		fprintf(d->out, "pool-gran %u %s\n", pool, grans[below(d, 3)]);
+		break;
+	case 4:
+	case 5:
+		fprintf(d->out, "pool-add %u %u\n", pool, pcpu);
+		break;
+	case 6:
+	case 7:
+		fprintf(d->out, "pool-remove %u %u\n", one_in(d, 3) ? pool : 0, pcpu);
+		break;
+	case 8:
+	case 9:
+		fprintf(d->out, "pool-move %u %u\n", d->id[below(d, d->nr_domains)], pool);
+		break;
+	case 10:
+		fprintf(d->out, "offline %u\n", pcpu);
+		break;
+	default:
+		fprintf(d->out, "online %u\n", pcpu);
+	}
+}
+
 static void write_command(struct draft *d)
 {
 	static const char *const words[] = {"wake",  "wake",	"wake",	 "wake", "block", "block",
 					    "yield", "unpause", "pause", "down", "hard",  "soft"};
 	unsigned choice = below(d, 16);
 
+	if (d->has_pools && one_in(d, 4)) {
+		write_pool_command(d);
+		return;
+	}
 	if (choice < sizeof(words) / sizeof(words[0])) {
 		fputs(words[choice], d->out);
 		write_vcpu(d);
@@ -305,10 +352,14 @@ static void write_script(struct draft *d, uint64_t seed, const char *policy)
 	d->has_weights = strncmp(policy, "credit", 6) == 0;
 	d->has_periods = strcmp(policy, "rtds") == 0;
 	d->has_table = strcmp(policy, "arinc653") == 0;
+	/* A replay keeps Xen's order of steps, which the policies that are not Xen's need not suit. */
+	d->has_pools = one_in(d, 3) && !d->has_table && strcmp(policy, "round-robin") != 0;
 	d->out = open_memstream(&d->text, &d->len);
 	assert_non_null(d->out);
 	fprintf(d->out, "sched %s\n", policy);
 	write_topology(d);
+	if (d->has_pools && one_in(d, 2))
+		fprintf(d->out, "param sched-gran %s\n", one_in(d, 3) ? "socket" : "core");
 	write_params(d);
 	for (unsigned n = 1 + below(d, 5); n; n--)
 		write_domain(d);

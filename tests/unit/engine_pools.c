@@ -541,6 +541,46 @@ static void a_domain_visits_pools_of_every_policy(void **state)
 	all_run(f, d);
 }
 
+/* Pool, resource and idle unit of every policy: made whole, or not at all. */
+static void a_pool_without_memory_is_not_there(void **state)
+{
+	struct fake *f = *state;
+
+	fake_boot(f, "credit2");
+	assert_int_equal(hv_pool_remove_pcpu(f->pool, 6), 0);
+	assert_int_equal(hv_pool_remove_pcpu(f->pool, 7), 0);
+	for (unsigned i = 0; hv_policies[i]; i++) {
+		struct hv_pool *pool = NULL;
+		size_t bytes = f->live_bytes;
+		unsigned failures = 0;
+
+		for (unsigned n = 1; !pool; n++) {
+			f->fail_at = f->allocs + n;
+			if (hv_pool_create(f->sys, 1, hv_policies[i]->name, HV_GRAN_CORE, &pool)) {
+				failures++;
+				assert_null(pool);
+				assert_null(hv_pool_find(f->sys, 1));
+				assert_int_equal(f->live_bytes, bytes);
+			}
+		}
+		bytes = f->live_bytes;
+		for (unsigned n = 1; hv_mask_empty(&pool->cpu_valid, 1); n++) {
+			f->fail_at = f->allocs + n;
+			if (hv_pool_add_pcpu(pool, 6)) {
+				failures++;
+				assert_int_equal(f->live_bytes, bytes);
+				assert_int_equal(hv_resource_of(f->sys, 7)->g, 1);
+			}
+			fake_check(f);
+		}
+		f->fail_at = 0;
+		assert_true(failures >= 2);
+		fake_drain(f);
+		assert_int_equal(hv_pool_remove_pcpu(pool, 7), 0);
+		assert_int_equal(hv_pool_destroy(pool), 0);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -562,6 +602,7 @@ int main(void)
 		TEST(no_pointer_to_a_former_unit_survives),
 		TEST(a_domain_without_vcpus_moves),
 		TEST(a_domain_visits_pools_of_every_policy),
+		TEST(a_pool_without_memory_is_not_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
