@@ -352,7 +352,7 @@ static void write_script(struct draft *d, uint64_t seed, const char *policy)
 	d->has_weights = strncmp(policy, "credit", 6) == 0;
 	d->has_periods = strcmp(policy, "rtds") == 0;
 	d->has_table = strcmp(policy, "arinc653") == 0;
-	/* A replay keeps Xen's order of steps, which the policies that are not Xen's need not suit. */
+	/* A replay keeps Xen's order of steps, which does not suit a policy that is not Xen's. */
 	d->has_pools = one_in(d, 3) && !d->has_table && strcmp(policy, "round-robin") != 0;
 	d->out = open_memstream(&d->text, &d->len);
 	assert_non_null(d->out);
