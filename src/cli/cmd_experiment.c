@@ -63,7 +63,7 @@ static void list(FILE *out)
 
 	while (experiment_next(previous, name[i], sizeof(name[i]), &about)) {
 		about += strspn(about, "# ");
-		fprintf(out, "  %-18s %.*s\n", name[i], (int)strcspn(about, "\n"), about);
+		fprintf(out, "  %-20s %.*s\n", name[i], (int)strcspn(about, "\n"), about);
 		previous = name[i];
 		i = !i;
 	}
