@@ -365,7 +365,8 @@ int hv_resume(struct hv_sys *sys, const struct hv_mask *back)
 	sys->suspending = false;
 	sys->suspended = false;
 	for (struct hv_domain *d = sys->domains; d; d = d->link) {
-		if (d->move)
+		/* Called before all had stopped: a move goes on like any other. */
+		if (d->move && !hv_domain_runs(d))
 			hv_move_commit(d);
 	}
 	drop_pcpus(sys, back);
