@@ -115,7 +115,8 @@ static const char *why_not_added(const struct lab_run *run, unsigned pcpu, int e
 	}
 }
 
-static const char *why_not_removed(const struct lab_run *run, unsigned pcpu, int error)
+static const char *why_not_removed(const struct lab_run *run, const struct hv_pool *pool,
+				   unsigned pcpu, int error)
 {
 	switch (error) {
 	case -HV_EINVAL:
@@ -123,10 +124,12 @@ static const char *why_not_removed(const struct lab_run *run, unsigned pcpu, int
 			return "it is off line";
 		return "the first pCPU must stay in Pool-0";
 	case -HV_EADDRNOTAVAIL:
-		return "it is not in this pool, or another removal is unfinished";
+		if (pool_of(run, pcpu) != pool)
+			return "it is not in this pool";
+		return "another removal is unfinished";
 	case -HV_EBUSY:
-		return "it is the last one of a pool that has VMs";
-	case -HV_EAGAIN:
+		if (pool->nr_domains && hv_mask_weight(&pool->res_valid, SC_NW) <= 1)
+			return "it is the last one of a pool that has VMs";
 		return "a vCPU is still running there; it stays in the pool (pause or pin that "
 		       "vCPU, and try again)";
 	case -HV_ENOMEM:
@@ -204,6 +207,33 @@ static int add_list(struct lab_run *run, struct lab_task *task, struct hv_pool *
 }
 
 /*
+ * One attempt. A policy would put the next vCPU where one was sent away: work for its idle context, as a
+ * hypervisor has it for a removal, keeps the pCPU free for the attempt after this.
+ */
+static int try_remove(struct lab_run *run, struct lab_task *task, struct hv_pool *pool,
+		      unsigned pcpu)
+{
+	struct hv_sys *sys = mc_sys(run->machine);
+	int ret = hv_pool_remove_pcpu(pool, pcpu);
+
+	if (ret == -HV_EAGAIN && mc_now(run->machine) - task->since < GIVE_UP) {
+		if (!task->idling) {
+			task->idling = true;
+			task->idle = hv_resource_of(sys, pcpu)->master;
+			hv_work(sys, task->idle, true);
+		}
+		return ret;
+	}
+	if (task->idling)
+		hv_work(sys, task->idle, false);
+	task->idling = false;
+	if (ret != -HV_EAGAIN)
+		return ret;
+	(void)hv_pool_add_pcpu(pool, pcpu); /* calls it off */
+	return -HV_EBUSY;
+}
+
+/*
  * Off they go, one resource after the other; what left with another pCPU of the list has left.
  */
 static int remove_list(struct lab_run *run, struct lab_task *task, struct hv_pool *pool)
@@ -213,17 +243,14 @@ static int remove_list(struct lab_run *run, struct lab_task *task, struct hv_poo
 
 	hv_mask_for_each(c, &left, SC_NW)
 	{
-		ret = hv_pool_remove_pcpu(pool, c);
-		if (ret == -HV_EAGAIN && mc_now(run->machine) - task->since < GIVE_UP)
-			return ret;
+		ret = try_remove(run, task, pool, c);
 		if (ret == -HV_EAGAIN)
-			(void)hv_pool_add_pcpu(pool, c); /* calls it off */
+			return ret;
 		hv_free_pcpus(mc_sys(run->machine), &free);
 		if (ret == -HV_EADDRNOTAVAIL && task->pool == pool && hv_mask_test(&free, c))
 			ret = 0;
 		if (ret != 0)
-			note(run, task, c, ret == -HV_EAGAIN ? -HV_EBUSY : ret,
-			     why_not_removed(run, c, ret));
+			note(run, task, c, ret, why_not_removed(run, pool, c, ret));
 		else
 			task->pool = pool;
 		hv_mask_clear(&task->left, c);

@@ -43,10 +43,12 @@ struct lab_task {
 	const struct sc_op *op;
 	struct lab_outcome *outcome; /* NULL: of the timeline, a refusal ends the run */
 	bool begun, listed;
-	unsigned vm;	      /* the next one of a group */
-	struct mc_vm *dying;  /* destroy */
-	struct hv_mask left;  /* pCPUs still to be tried, the machine's numbers */
-	hv_time since;	      /* it waits for the present pCPU or VM since */
+	unsigned vm;	     /* the next one of a group */
+	struct mc_vm *dying; /* destroy */
+	struct hv_mask left; /* pCPUs still to be tried, the machine's numbers */
+	hv_time since;	     /* it waits for the present pCPU or VM since */
+	bool idling;	     /* pCPU `idle` has been sent idle, so that nobody new runs there */
+	unsigned idle;
 	int error;	      /* of a pCPU that was refused, others are tried all the same */
 	struct hv_pool *pool; /* of the present command */
 };
