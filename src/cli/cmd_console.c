@@ -1,6 +1,6 @@
 /*
- * `hvsched console FILE`: a run that is held open. Commands are read line by line: run to a time, look,
- * do what an operator does, go on.
+ * `hvsched console FILE`: a run that is held open. Commands are read line by line: run to a time,
+ * look, do what an operator does, go on.
  *
  * Laws: commands that change something are those of a timeline, parsed and carried out by the same
  * code; what a command says does not depend on where its line came from, so that a session can be
@@ -126,12 +126,14 @@ static void help(void)
 	     "VMs:\n"
 	     "  vcpu-pin DOM VCPU|all HARD [SOFT]                    vcpu-set DOM N\n"
 	     "  pause DOM   unpause DOM   destroy DOM\n"
-	     "  sched-credit2 -d DOM [-w WEIGHT] [-c CAP]            sched-credit2 [-p POOL] -s -r US\n"
+	     "  sched-credit2 -d DOM [-w WEIGHT] [-c CAP]\n"
+	     "  sched-credit2 [-p POOL] -s -r US\n"
 	     "  sched-credit -d DOM [-w WEIGHT] [-c CAP]\n"
 	     "  sched-credit [-p POOL] -s [-t MS] [-r US] [-m US]\n"
 	     "  sched-rtds -d DOM -v VCPU|all -p US -b US -e 0|1 ...\n"
 	     "  arinc653-set MAJOR DOM.VCPU:TIME...                  overrun DOM VCPU TIME\n"
-	     "help, quit. A line that starts with # is a comment; 'xl' before a command is allowed.");
+	     "help, quit. A line that starts with # is a comment; 'xl' before a command is\n"
+	     "allowed.");
 }
 
 /* ---- those of the command language */

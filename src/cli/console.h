@@ -18,8 +18,8 @@ struct console_line {
 };
 
 /*
- * Carry out a command that only looks. *known is false, and nothing was said, when it is none. False
- * after an error message on standard error.
+ * Carry out a command that only looks. *known is false, and nothing was said, when it is none.
+ * False after an error message on standard error.
  */
 bool console_show(struct lab_run *run, const struct console_line *line, bool *known);
 /* Usage of these commands, one a line. */

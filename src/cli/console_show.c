@@ -1,6 +1,6 @@
 /*
- * See console.h. Columns and their order are those of xl (core-scheduling section 7.1), so that what
- * reads xl's tables reads these.
+ * See console.h. Columns and their order are those of xl (core-scheduling section 7.1), so that
+ * what reads xl's tables reads these.
  */
 #include "cli/console.h"
 

@@ -1,9 +1,9 @@
 /*
  * The operator: xl's commands, carried out one after another in virtual time.
  *
- * A command that has to wait until guests have left a pCPU looks again every LAB_RETRY; those behind it
- * wait, as in a shell. One of a timeline that is refused ends the run: the scenario was checked
- * against what can be known beforehand, so a refusal is news to its author.
+ * A command that has to wait until guests have left a pCPU looks again every LAB_RETRY; those
+ * behind it wait, as in a shell. One of a timeline that is refused ends the run: the scenario was
+ * checked against what can be known beforehand, so a refusal is news to its author.
  *
  * Source: core-scheduling sections 4.2, 7.1.
  */

@@ -5,8 +5,8 @@
  * The hypervisor answers in numbers; here they become words. What takes pCPUs from guests is asked
  * again until the guests are off them; one that never gets free is called off after GIVE_UP.
  *
- * Law: as with xl, a list of pCPUs is tried one by one, and those behind one that is refused are tried
- * all the same.
+ * Law: as with xl, a list of pCPUs is tried one by one, and those behind one that is refused are
+ * tried all the same.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -207,8 +207,8 @@ static int add_list(struct lab_run *run, struct lab_task *task, struct hv_pool *
 }
 
 /*
- * One attempt. A policy would put the next vCPU where one was sent away: work for its idle context, as a
- * hypervisor has it for a removal, keeps the pCPU free for the attempt after this.
+ * One attempt. A policy would put the next vCPU where one was sent away: work for its idle
+ * context, as a hypervisor has it for a removal, keeps the pCPU free for the attempt after this.
  */
 static int try_remove(struct lab_run *run, struct lab_task *task, struct hv_pool *pool,
 		      unsigned pcpu)

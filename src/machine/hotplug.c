@@ -1,8 +1,8 @@
 /*
  * Pools and pCPUs that change while the machine runs (core-scheduling sections 4.3 to 4.5).
  *
- * The engine decides what may go and come; here follows what that means for the hardware. A pCPU that
- * went off line ran its idle vCPU and forgets what was raised on it; one that comes is idle.
+ * The engine decides what may go and come; here follows what that means for the hardware. A pCPU
+ * that went off line ran its idle vCPU and forgets what was raised on it; one that comes is idle.
  */
 #include "machine/internal.h"
 

@@ -319,10 +319,11 @@ struct mc_pool_config {
 };
 
 /*
- * Create a machine with all its online pCPUs up and in pool 0, or in the pool that names them, granularity and policy as named;
- * params and its topology arrays are copied. policies: normally hv_policies. set() may be NULL; it
- * is called with the engine instance before the pool is created, to set boot parameters
- * (hv_param_set), and returns 0 or a negative errno. Errors: those of the engine.
+ * Create a machine with all its online pCPUs up and in pool 0, or in the pool that names them,
+ * granularity and policy as named; params and its topology arrays are copied. policies: normally
+ * hv_policies. set() may be NULL; it is called with the engine instance before the pool is
+ * created, to set boot parameters (hv_param_set), and returns 0 or a negative errno. Errors:
+ * those of the engine.
  */
 struct mc_config {
 	const struct mc_params *params;
@@ -344,8 +345,8 @@ const struct mc_fault *mc_fault(const struct mc_machine *m);
 struct hv_sys *mc_sys(struct mc_machine *m);
 struct hv_pool *mc_pool(struct mc_machine *m); /* pool 0 */
 /*
- * To be called after what the lab has done to pools and pCPUs of the engine: pCPUs that have gone off
- * line lose their power, those that came have it, and what is watched is watched anew.
+ * To be called after what the lab has done to pools and pCPUs of the engine: pCPUs that have gone
+ * off line lose their power, those that came have it, and what is watched is watched anew.
  */
 void mc_reshaped(struct mc_machine *m);
 

@@ -1,6 +1,6 @@
 /*
- * What scheduling granularity means for the VMs of a scenario: which one is in effect, and which VMs
- * do not fill their units.
+ * What scheduling granularity means for the VMs of a scenario: which one is in effect, and which
+ * VMs do not fill their units.
  *
  * Law: a unit has as many vCPUs as a resource has pCPUs, and what the last unit of a VM lacks is a
  * pCPU that nobody can use while that unit runs (core-scheduling sections 2.1 and 6.1).

@@ -1,8 +1,8 @@
 /*
  * Cpupools of a scenario; see pools.h.
  *
- * Laws: pools have no pCPU in common; each consists of whole resources of its granularity; pCPU 0 is
- * in Pool-0 (core-scheduling section 4.1).
+ * Laws: pools have no pCPU in common; each consists of whole resources of its granularity; pCPU 0
+ * is in Pool-0 (core-scheduling section 4.1).
  */
 #include "scenario/pools.h"
 

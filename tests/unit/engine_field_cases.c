@@ -98,7 +98,7 @@ static void off(struct fake *f, unsigned pcpu)
 	fake_check(f);
 }
 
-/* ---- 60: xl cpupool-create, cpupool-cpu-remove Pool-0 1, cpupool-cpu-add test 1, ...-remove test 1 */
+/* ---- 60: xl cpupool-create, then pCPU 1 from Pool-0 to test and out of it again */
 
 static void case_60_a_pcpu_goes_through_an_rtds_pool(void **state)
 {

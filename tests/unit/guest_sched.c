@@ -220,8 +220,9 @@ static void a_vcpu_halts_two_us_after_its_last_task(void **state)
 	hv_runstate_get(w.vm[0]->vcpu[0]->hv, &rs);
 	assert_int_equal(rs.state, HV_BLOCKED);
 	/*
-	 * It went idle twice: when the task fell asleep at 0, and when it ended at 4 ms. The first time
-	 * the kernel's 16 KiB are not in the cache yet: 2.5 us of debt, in which work takes twice as long.
+	 * It went idle twice: when the task fell asleep at 0, and when it ended at 4 ms. The
+	 * first time the kernel's 16 KiB are not in the cache yet: 2.5 us of debt, in which work
+	 * takes twice as long.
 	 */
 	assert_int_equal(rs.time[HV_RUNNING], 3 * MS + 6 * US);
 	assert_int_equal(world_result(&w, 0).halts, 2);
@@ -230,7 +231,7 @@ static void a_vcpu_halts_two_us_after_its_last_task(void **state)
 
 static void who_gets_a_task_on_the_way_to_the_halt_does_not_halt(void **state)
 {
-	/* The first sleeps at 0 and is woken 2 us later by the second, while its vCPU is still entering. */
+	/* The first sleeps at 0; the second wakes it 2 us later, while its vCPU still enters. */
 	struct op wait[] = {OP(OP_WAIT, 0), COMPUTE(1 * MS)};
 	struct op signal[] = {COMPUTE(2 * US), OP(OP_SIGNAL, 0), COMPUTE(2 * MS)};
 	struct program p[] = {PROGRAM("w", wait), PROGRAM("s", signal)};
@@ -257,7 +258,7 @@ static void who_gets_a_task_on_the_way_to_the_halt_does_not_halt(void **state)
 
 static void the_way_to_the_halt_feels_the_sibling(void **state)
 {
-	/* 10 us of kernel work (sigma 0.58, mu 0.15) beside an endless loop: tau = 0.85 / 0.58 + 0.15. */
+	/* 10 us of kernel work (sigma 0.58, mu 0.15) beside a loop: tau = 0.85 / 0.58 + 0.15 */
 	struct op loop[] = {COMPUTE(1 * SECOND)}, rest[] = {COMPUTE(1 * MS)};
 	struct program p[] = {PROGRAM("loop", loop), PROGRAM("rest", rest)};
 	struct task_group g = {.name = "g", .count = 1, .program = 0}, h = g;

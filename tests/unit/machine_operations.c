@@ -1,8 +1,8 @@
 /*
  * Operator commands at random moments of a mixed load: pause, unpause, pin, weight, cap, on and off
  * line, VMs that come and go, interrupts from anywhere. The laws of engine, policy, ledger and
- * machine hold after each, and a seed reproduces the run. With core and socket granularity no two VMs
- * are ever in guest mode on one core, and threads are forced idle.
+ * machine hold after each, and a seed reproduces the run. With core and socket granularity no two
+ * VMs are ever in guest mode on one core, and threads are forced idle.
  */
 #include <setjmp.h>
 #include <stdarg.h>
