@@ -9,13 +9,14 @@ run_tests = meson test -C $(1) --no-rebuild $(2) || { scripts/count-tests --fail
 HVSCHED = build/src/cli/hvsched
 export UBSAN_OPTIONS ?= halt_on_error=1:print_stacktrace=1
 
-.PHONY: help setup build run test sanitize clang bench format format-check clean
+.PHONY: help setup build run test sanitize clang model bench format format-check clean
 
 help:
 	@echo 'make run        build, then the main job: a published experiment and a what-if'
 	@echo 'make test       build, then every test'
 	@echo 'make sanitize   every test under ASan and UBSan, with all debug checks'
 	@echo 'make clang      every test, built by clang'
+	@echo 'make model      the big models of the rendezvous (make test runs the small ones)'
 	@echo 'make bench      the timed programs'
 	@echo 'make format     lay out the sources with clang-format (format-check: only look)'
 	@echo 'make build      build/src/cli/hvsched'
@@ -53,6 +54,9 @@ clang: setup build-clang/build.ninja
 build-clang/build.ninja: | setup
 	scripts/setup clang
 	CC=clang meson setup build-clang -Dbuildtype=debugoptimized -Ddebug_checks=true
+
+model: setup
+	tests/model/check big
 
 bench: build
 	scripts/setup bench
