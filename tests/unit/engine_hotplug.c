@@ -87,6 +87,18 @@ static bool is_free(struct fake *f, unsigned pcpu)
 	return hv_mask_test(&m, pcpu);
 }
 
+static void suspend(struct fake *f)
+{
+	int rc = hv_suspend(f->sys);
+
+	if (rc == -HV_EAGAIN) {
+		fake_drain(f);
+		rc = hv_suspend(f->sys);
+	}
+	assert_int_equal(rc, 0);
+	fake_check(f);
+}
+
 /* ---- hotplug */
 
 static void the_whole_core_leaves_with_one_thread_and_returns_when_complete(void **state)
@@ -284,6 +296,31 @@ static void a_pcpu_that_cannot_join_for_lack_of_memory_stays_down(void **state)
 	assert_int_equal(hv_mask_weight(&f->pool->cpu_valid, 1), 8);
 }
 
+/* Bug 10. */
+static void what_takes_pcpus_away_needs_no_memory(void **state)
+{
+	struct fake *f = *state;
+	struct hv_domain *d;
+	long allocs;
+
+	fake_boot_gran(f, "credit2", HV_GRAN_CORE);
+	d = busy(f, 1, 10);
+	allocs = f->allocs;
+	down(f, 7);
+	assert_int_equal(hv_pool_remove_pcpu(f->pool, 4), -HV_EAGAIN);
+	assert_int_equal(hv_domain_pause(d), 0);
+	fake_drain(f);
+	assert_int_equal(hv_pool_remove_pcpu(f->pool, 4), 0);
+	assert_int_equal(hv_domain_unpause(d), 0);
+	suspend(f);
+	assert_int_equal(hv_resume(f->sys, &(struct hv_mask){{0xf3}}), 0);
+	forget(f, 2);
+	forget(f, 3);
+	assert_int_equal(f->allocs, allocs);
+	fake_drain(f);
+	all_run(f, d);
+}
+
 /* ---- SMT */
 
 static void smt_is_not_switched_where_threads_belong_together(void **state)
@@ -352,18 +389,6 @@ static void smt_is_not_supported_without_threads(void **state)
 }
 
 /* ---- suspend */
-
-static void suspend(struct fake *f)
-{
-	int rc = hv_suspend(f->sys);
-
-	if (rc == -HV_EAGAIN) {
-		fake_drain(f);
-		rc = hv_suspend(f->sys);
-	}
-	assert_int_equal(rc, 0);
-	fake_check(f);
-}
 
 static void nothing_is_scheduled_while_suspended(void **state)
 {
@@ -482,6 +507,7 @@ int main(void)
 		TEST(an_off_lining_is_called_off_by_bringing_up),
 		TEST(who_waits_for_siblings_stops_when_its_core_is_split),
 		TEST(a_pcpu_that_cannot_join_for_lack_of_memory_stays_down),
+		TEST(what_takes_pcpus_away_needs_no_memory),
 		TEST(smt_is_not_switched_where_threads_belong_together),
 		TEST(smt_goes_off_and_on),
 		TEST(nothing_is_scheduled_while_suspended),
