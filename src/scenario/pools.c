@@ -218,6 +218,9 @@ void sc_pools_read(struct sc_parse *p, const struct sc_node *list, struct scenar
 		read_pool(p, c, s);
 	for (unsigned int i = 0; p->diag->errors == errors && i < s->n_pools; i++)
 		check_resources(p, &list->mark, s, &s->pool[i]);
+	/* So that VMs are not told of pools that will be others. */
+	for (unsigned int i = 0; p->diag->errors != errors && i < s->n_pools; i++)
+		s->pool[i].cpus = s->topo.online;
 }
 
 void sc_pool_take(struct sc_fields *f, const struct scenario *s, unsigned int *pool)
