@@ -59,6 +59,20 @@ static bool hard_allows(const struct hv_unit *u, const struct hv_resource *r)
 	return u->res->sched->policy->ignores_affinity || hv_mask_test(&u->hard, r->master);
 }
 
+/* While the only resource that it may use is leaving it must go somewhere else. Locked. */
+static void need_target(struct hv_unit *u)
+{
+	struct hv_sys *sys = u->sys;
+	struct hv_sched *s = u->res->sched;
+
+	if (hv_mask_intersects(&u->hard, &u->domain->pool->res_valid, sys->nw))
+		return;
+	HV_ASSERT(sys, sys->leaving && sys->leaving->pool == u->domain->pool);
+	if (s->policy->adjust_affinity)
+		s->policy->adjust_affinity(s, u, &sys->all, NULL);
+	hv_unit_store_affinity(u, &sys->all, NULL);
+}
+
 /*
  * Find a target and return with the locks of both the current and the target resource held.
  */
@@ -81,6 +95,7 @@ static struct hv_resource *pick_and_lock(struct hv_unit *u, struct hv_lock **old
 		} else {
 			if (target && target_ok(u, target, b) && hard_allows(u, target))
 				return target;
+			need_target(u);
 			target = s->policy->pick_resource(s, u);
 			HV_ASSERT(sys, target && hard_allows(u, target));
 			if (target_ok(u, target, b))
