@@ -82,6 +82,22 @@ static void host_text(const struct scenario *s, char *buf, size_t size)
 		snprintf(buf, size, "%s (%s)", s->topo.name, preset);
 }
 
+/* "credit2", or "credit2, rtds" with a pool under another one. */
+static void sched_text(const struct scenario *s, char *buf, size_t size)
+{
+	bool seen[SC_NR_SCHEDS] = {false};
+	size_t used = 0;
+
+	for (unsigned i = 0; i < s->n_pools && used < size; i++) {
+		enum sc_sched sched = s->pool[i].sched;
+
+		if (!seen[sched])
+			used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "",
+						 sc_sched_name(sched));
+		seen[sched] = true;
+	}
+}
+
 static int print_header(FILE *out, const struct report *r)
 {
 	static const char *const titles[] = {"VARIANT",	  "HOST",  "PCPUS",   "SCHEDULER",
@@ -95,10 +111,12 @@ static int print_header(FILE *out, const struct report *r)
 		const struct scenario *s = v->scenario;
 		struct report_range window = report_range(v, get_window, 0, 0);
 		char pcpus[CELL], seeds[CELL], warmup[CELL], wide[CELL], queues[CELL], host[CELL];
-		const char *cells[] = {variant_name(v), host,  pcpus,  sc_sched_name(s->xen.sched),
+		char sched[CELL] = "";
+		const char *cells[] = {variant_name(v), host,  pcpus,  sched,
 				       queues,		seeds, warmup, wide};
 
 		host_text(s, host, sizeof(host));
+		sched_text(s, sched, sizeof(sched));
 		snprintf(pcpus, sizeof(pcpus), "%u", s->topo.n_online);
 		seeds_text(v, seeds, sizeof(seeds));
 		runqueues_text(v, queues, sizeof(queues));
