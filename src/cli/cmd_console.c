@@ -240,8 +240,9 @@ static int converse(struct console *c, const char *argv0)
 	prompt(c);
 	while (end < RUN_IS_OVER && (n = getline(&text, &size, stdin)) >= 0) {
 		c->line++;
-		text[strcspn(text, "\r\n")] = '\0';
-		if ((size_t)n > strlen(text) + 2) {
+		while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
+			text[--n] = '\0';
+		if ((size_t)n != strlen(text)) {
 			fputs("a NUL character in a command\n", stderr);
 			end = WAS_WRONG;
 		} else if (text[strspn(text, " \t")] && text[strspn(text, " \t")] != '#') {
