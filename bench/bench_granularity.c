@@ -4,9 +4,9 @@
  * decision, the loads of all pCPUs and the end of the switch.
  *
  * Machine: 8 pCPUs in resources of 1, 2, 4 and 8; two domains of 8 busy vCPUs, so that two units
- * want each resource. Every 1 ms all resources decide, one after the other. One thread, caches warm; the
- * least of 25 blocks of 2000 rounds is given. The columns "real" show Xen's own code at commit
- * c447b7308b in a similar private set-up.
+ * want each resource. Every 1 ms all resources decide, one after the other. One thread, caches
+ * warm; the least of 25 blocks of 2000 rounds is given. The columns "real" show Xen's own code at
+ * commit c447b7308b in a similar private set-up.
  */
 #include <hvsched.h>
 #include <stdio.h>
