@@ -303,7 +303,7 @@ int cmd_console(int argc, char **argv)
 		.doc = "Hold a scenario's run open and command it line by line; `help` lists the "
 		       "commands.\v"
 		       "Exit code: 0, or 2 when the last line of a session that is not at a "
-		       "terminal was wrong or refused; 3 stall or broken law, 4 internal error.",
+		       "terminal was wrong or refused; 3 broken law, 4 internal error.",
 	};
 	struct arguments a = {.path = NULL};
 	struct sc_diag diag = {.out = stderr};
@@ -319,6 +319,9 @@ int cmd_console(int argc, char **argv)
 			fprintf(stderr, "%s: %s: %s\n", argv[0], a.path, strerror(-ret));
 		return ret == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE;
 	}
+	/* Who makes a vCPU wait for ever wants to see it, not to be thrown out. */
+	for (unsigned i = 0; i < c.file->n_variants; i++)
+		c.file->variant[i].run.stall_limit = 0;
 	c.s = choose(&a, argv[0], c.file);
 	if (c.s)
 		code = session_close_stdout(argv[0], hold_session(&c, &a, argv[0]));
