@@ -3,8 +3,7 @@
  * The rendezvous of one resource of G pCPUs, modelled: src/engine/rendezvous.c, with what that
  * needs of schedule.c (the decision), wake.c (wake, sleep), migrate.c, resource.c and hotplug.c
  * (leaving, split). An inline here is the function of the same name there, hv_ dropped, and does
- * the same in
- * the same order. hosts.pml, which includes this, calls it.
+ * the same in the same order. hosts.pml, which includes this, calls it.
  *
  * LAW(P, cond) belongs to property P; -DONLY=P checks that one alone. -DBROKEN_name leaves out one
  * thing that the protocol needs. README.md tells the rest.
