@@ -162,8 +162,10 @@ static int check_runq(struct finding *f, const struct c2_sched *p, const struct 
 static int check_domain(struct finding *f, const struct c2_domain *d)
 {
 	uint32_t units = 0, parked = 0, marked = 0;
+	/* On its way to this pool its units have another policy's data. */
+	const struct hv_unit *first = d->domain->priv == d ? d->domain->units : NULL;
 
-	for (const struct hv_unit *u = d->domain->units; u; u = u->link) {
+	for (const struct hv_unit *u = first; u; u = u->link) {
 		const struct c2_unit *cu = c2_unit(u);
 
 		if (!cu || cu->dom != d || !cu->rq)
