@@ -21,8 +21,7 @@
 
 struct arguments {
 	struct session session; /* first: it is the input of the shared options as well */
-	const char *path, *policies;
-	bool each_vm, quiet;
+	const char *policies;
 };
 
 struct comparison {
@@ -33,7 +32,7 @@ struct comparison {
 	unsigned n_notes;
 };
 
-enum { KEY_POLICIES = 0x300, KEY_EACH_VM };
+enum { KEY_POLICIES = 0x300 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -43,23 +42,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_POLICIES:
 		a->policies = arg;
 		return 0;
-	case KEY_EACH_VM:
-		a->each_vm = true;
-		return 0;
-	case 'q':
-		a->quiet = true;
-		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->session;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (a->path)
-			argp_error(state, "one FILE at a time, '%s' is the second", arg);
-		a->path = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!a->path)
-			argp_error(state, "which scenario? `hvsched compare FILE`");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -69,8 +53,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_option options[] = {
 	{"policies", KEY_POLICIES, "LIST", 0,
 	 "Policies, separated by commas, or all (default): credit2,null", 2},
-	{"each-vm", KEY_EACH_VM, NULL, 0, "A line for each VM of a group and each pCPU", 2},
-	{"quiet", 'q', NULL, 0, "Print the notes and the verdict only", 2},
 	{0},
 };
 
@@ -265,8 +247,8 @@ static int load_policies(const struct arguments *a, const enum sc_sched *policy,
 			 struct sc_diag *diag, struct scenario_file **out)
 {
 	char *variants = variants_text(policy, n);
-	int ret = variants ? scenario_load_as(a->path, a->session.set, a->session.n_sets, variants,
-					      diag, out)
+	int ret = variants ? scenario_load_as(a->session.path, a->session.set, a->session.n_sets,
+					      variants, diag, out)
 			   : -ENOMEM;
 
 	free(variants);
@@ -340,11 +322,11 @@ static int prepare(struct comparison *c, const struct arguments *a)
 	struct sc_diag diag = {.out = stderr}, silent = {0};
 	struct scenario_file *original = NULL, *base = NULL;
 	const struct session *l = &a->session;
-	int ret = scenario_load(a->path, l->set, l->n_sets, &diag, &original);
+	int ret = scenario_load(a->session.path, l->set, l->n_sets, &diag, &original);
 
 	if (ret == 0)
-		ret = scenario_load_as(a->path, l->set, l->n_sets, "[{name: base}]", &silent,
-				       &base);
+		ret = scenario_load_as(a->session.path, l->set, l->n_sets, "[{name: base}]",
+				       &silent, &base);
 	if (ret == 0)
 		ret = keep_possible(c, a, &base->variant[0]);
 	if (ret == 0 && *original->variant[0].variant)
@@ -364,7 +346,6 @@ static int run(struct comparison *c, struct arguments *a, const char *argv0)
 {
 	struct sc_diag diag = {.out = stderr};
 	struct scenario_file *file = NULL;
-	struct session_view view = {.each_vm = a->each_vm, .quiet = a->quiet};
 	int code, ret;
 
 	if (c->n == 0) {
@@ -377,19 +358,19 @@ static int run(struct comparison *c, struct arguments *a, const char *argv0)
 		return ret == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE;
 	note_unused(c, &file->variant[0]);
 	note_starving(c, &file->variant[0]);
-	view.note = c->note;
-	view.n_notes = c->n_notes;
+	a->session.view.note = c->note;
+	a->session.view.n_notes = c->n_notes;
 	session_override_seeds(&a->session, file);
 	code = session_open_json(&a->session, argv0);
 	if (code == EXIT_HELD)
-		code = session_run(&a->session, argv0, file, &view);
+		code = session_run(&a->session, argv0, file);
 	scenario_file_free(file);
 	return code;
 }
 
 int cmd_compare(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&session_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {{&session_file_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
@@ -399,7 +380,7 @@ int cmd_compare(int argc, char **argv)
 		       "4 internal error or failed I/O, 130 interrupted.",
 		.children = children,
 	};
-	struct arguments a = {.path = NULL};
+	struct arguments a = {.policies = NULL};
 	struct comparison c = {.n = 0};
 	int code, ret;
 

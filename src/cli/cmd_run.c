@@ -13,11 +13,11 @@
 
 struct arguments {
 	struct session session; /* first: it is the input of the shared options as well */
-	const char *path, *variant;
-	bool each_vm, show_config, quiet;
+	const char *variant;
+	bool show_config;
 };
 
-enum { KEY_VARIANT = 0x300, KEY_LOG, KEY_CHECK, KEY_EACH_VM, KEY_SHOW_CONFIG };
+enum { KEY_VARIANT = 0x300, KEY_LOG, KEY_CHECK, KEY_SHOW_CONFIG };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -33,26 +33,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_CHECK:
 		a->session.campaign.check_determinism = true;
 		return 0;
-	case KEY_EACH_VM:
-		a->each_vm = true;
-		return 0;
 	case KEY_SHOW_CONFIG:
 		a->show_config = true;
-		return 0;
-	case 'q':
-		a->quiet = true;
 		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->session;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (a->path)
-			argp_error(state, "one FILE at a time, '%s' is the second", arg);
-		a->path = arg;
-		return 0;
 	case ARGP_KEY_END:
-		if (!a->path)
-			argp_error(state, "which scenario? `hvsched run FILE`");
 		if (a->show_config && a->session.json && !a->session.json_path)
 			argp_error(state, "--show-config and --json both write to standard "
 					  "output: give --json=FILE");
@@ -67,9 +54,7 @@ static const struct argp_option options[] = {
 	{"log", KEY_LOG, "FILE", 0, "Write the event log of one run (see `hvsched log`)", 2},
 	{"check-determinism", KEY_CHECK, NULL, 0, "Do each run twice and compare the logs' hashes",
 	 2},
-	{"each-vm", KEY_EACH_VM, NULL, 0, "A line for each VM of a group and each pCPU", 2},
 	{"show-config", KEY_SHOW_CONFIG, NULL, 0, "Print each variant with all defaults first", 2},
-	{"quiet", 'q', NULL, 0, "Print the expectations and the verdict only", 2},
 	{0},
 };
 
@@ -86,7 +71,7 @@ static int choose_variant(struct arguments *a, const char *argv0, const struct s
 		if (strcmp(f->variant[c->variant].variant, a->variant) == 0)
 			return EXIT_HELD;
 	}
-	fprintf(stderr, "%s: %s has no variant '%s'; it has:", argv0, a->path, a->variant);
+	fprintf(stderr, "%s: %s has no variant '%s'; it has:", argv0, a->session.path, a->variant);
 	for (unsigned i = 0; i < f->n_variants; i++)
 		fprintf(stderr, "%s '%s'", i ? "," : "", f->variant[i].variant);
 	fputc('\n', stderr);
@@ -128,7 +113,7 @@ static void show_config(const struct arguments *a, const struct scenario_file *f
 
 int cmd_run(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&session_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {{&session_file_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
@@ -138,20 +123,18 @@ int cmd_run(int argc, char **argv)
 		       "or broken law, 4 internal error or failed I/O, 130 interrupted.",
 		.children = children,
 	};
-	struct arguments a = {.path = NULL};
+	struct arguments a = {.variant = NULL};
 	struct sc_diag diag = {.out = stderr};
 	struct scenario_file *file = NULL;
-	struct session_view view;
 	int code = EXIT_HELD, ret;
 
 	assert(argc > 0);
 	if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
 		return EXIT_USAGE;
-	view = (struct session_view){.each_vm = a.each_vm, .quiet = a.quiet};
-	ret = scenario_load(a.path, a.session.set, a.session.n_sets, &diag, &file);
+	ret = scenario_load(a.session.path, a.session.set, a.session.n_sets, &diag, &file);
 	if (ret != 0) {
 		if (diag.errors == 0)
-			fprintf(stderr, "%s: %s: %s\n", argv[0], a.path, strerror(-ret));
+			fprintf(stderr, "%s: %s: %s\n", argv[0], a.session.path, strerror(-ret));
 		session_free(&a.session);
 		return ret == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE;
 	}
@@ -164,7 +147,7 @@ int cmd_run(int argc, char **argv)
 	if (code == EXIT_HELD) {
 		if (a.show_config)
 			show_config(&a, file);
-		code = session_run(&a.session, argv[0], file, &view);
+		code = session_run(&a.session, argv[0], file);
 	}
 	scenario_file_free(file);
 	session_free(&a.session);

@@ -144,6 +144,50 @@ static const struct argp_option options[] = {
 
 const struct argp session_argp = {.options = options, .parser = parse};
 
+enum { KEY_EACH_VM = 0x280 };
+
+static error_t parse_file(int key, char *arg, struct argp_state *state)
+{
+	struct session *s = state->input;
+
+	switch (key) {
+	case KEY_EACH_VM:
+		s->view.each_vm = true;
+		return 0;
+	case 'q':
+		s->view.quiet = true;
+		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = s;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (s->path)
+			argp_error(state, "one FILE at a time, '%s' is the second", arg);
+		s->path = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!s->path)
+			argp_error(state, "which scenario? `%s FILE`", state->name);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option file_options[] = {
+	{"each-vm", KEY_EACH_VM, NULL, 0, "A line for each VM of a group and each pCPU", 2},
+	{"quiet", 'q', NULL, 0, "Print notes, expectations and the verdict only", 2},
+	{0},
+};
+
+static const struct argp_child file_children[] = {{&session_argp, 0, NULL, 0}, {0}};
+
+const struct argp session_file_argp = {
+	.options = file_options,
+	.parser = parse_file,
+	.children = file_children,
+};
+
 int session_open_json(struct session *s, const char *argv0)
 {
 	if (!s->json)
@@ -229,14 +273,14 @@ static int print_report(struct session *s, const char *argv0, const struct repor
 	return code;
 }
 
-int session_run(struct session *s, const char *argv0, const struct scenario_file *f,
-		const struct session_view *view)
+int session_run(struct session *s, const char *argv0, const struct scenario_file *f)
 {
+	const struct session_view *view = &s->view;
 	struct campaign campaign;
 	struct report report;
 	int code, ret;
 
-	assert(s && f && view);
+	assert(s && f);
 	session_start(s, view->quiet);
 	ret = campaign_run(f, &s->campaign, &campaign);
 	if (ret == 0) {

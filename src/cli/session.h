@@ -17,6 +17,13 @@
 /* Exit code of a run that Ctrl-C ended while nothing had failed, as shells say it: 128 + SIGINT. */
 #define EXIT_INTERRUPTED 130
 
+/* How the report of a scenario is shown. */
+struct session_view {
+	bool each_vm, quiet;
+	const char *const *note; /* see struct report */
+	unsigned n_notes;
+};
+
 struct session {
 	struct campaign_options campaign;
 	struct sc_set *set;
@@ -25,10 +32,14 @@ struct session {
 	bool json;
 	const char *json_path; /* NULL = standard output */
 	FILE *json_out;
+	const char *path; /* the scenario, of a command that takes one */
+	struct session_view view;
 };
 
 /* The shared options, a child of the command's argp that has the session as its input. */
 extern const struct argp session_argp;
+/* The same and what a command on one scenario FILE takes besides: the file, and how it is shown. */
+extern const struct argp session_file_argp;
 
 void session_free(struct session *s);
 /* Ctrl-C sets the campaign's stop flag, a second one kills. Progress only on a terminal. */
@@ -52,14 +63,7 @@ int session_write_json(struct session *s, const char *argv0, session_print print
  * reached its file.
  */
 int session_close_stdout(const char *argv0, int code);
-/* How the report of a scenario is shown. */
-struct session_view {
-	bool each_vm, quiet;
-	const char *const *note; /* see struct report */
-	unsigned n_notes;
-};
 /* Run the campaign of a file, print its report (tables, JSON or both): the exit code. */
-int session_run(struct session *s, const char *argv0, const struct scenario_file *f,
-		const struct session_view *view);
+int session_run(struct session *s, const char *argv0, const struct scenario_file *f);
 
 #endif
