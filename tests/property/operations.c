@@ -10,15 +10,14 @@
  * Granularity is cpu, core or socket; with the latter two a look at every core says that never two
  * domains were in guest mode on it, whatever order its pCPUs saved and looked in (I3, I7).
  *
- * Then a quiet phase: everything is released, and every runnable unit must run (under null: every
- * unit that has a pCPU, and no unit may wait for a pCPU that is free and allowed). Over the whole
- * run the time of every pCPU is accounted for: idle time and running times sum to it exactly.
+ * Then a quiet phase (quiet.h): everything is released, and every runnable unit must run. Over the
+ * whole run the time of every pCPU is accounted for: idle time and running times sum to it exactly.
  *
  * usage: operations [POLICY SEED [STEPS]]
  *
  * A failing run prints the command that replays it.
  */
-#include "trial.h"
+#include "quiet.h"
 
 /* ---- operations; each may find that it does not apply */
 
@@ -34,11 +33,6 @@ static struct hv_pool *some_pool(struct trial *t)
 	struct hv_pool *pool = t->pools[draw(t, MAX_POOLS)];
 
 	return pool ? pool : t->pools[0];
-}
-
-static bool is_up(struct trial *t, unsigned c)
-{
-	return hv_mask_test(hv_online_mask(t->f->sys), c);
 }
 
 /* A vCPU whose guest executes now. */
@@ -101,19 +95,6 @@ static void create_domain(struct trial *t)
 			hv_vcpu_up(v);
 	}
 	f->fail_at = 0;
-}
-
-static int64_t ran(const struct hv_domain *d)
-{
-	int64_t sum = 0;
-
-	for (unsigned i = 0; i < d->nr_vcpus; i++) {
-		struct hv_runstate rs;
-
-		hv_runstate_get(d->vcpus[i], &rs);
-		sum += rs.time[HV_RUNNING];
-	}
-	return sum;
 }
 
 static void destroy_domain(struct trial *t)
@@ -342,23 +323,6 @@ static void forget_pcpus(struct trial *t)
 	}
 }
 
-/* Everything that pCPUs have to do, they do; work for their idle contexts included. */
-static void settle(struct trial *t)
-{
-	struct fake *f = t->f;
-
-	f->hold_saves = false;
-	for (unsigned c = 0; c < f->nr_pcpus; c++) {
-		if (!is_up(t, c))
-			continue;
-		hv_work(f->sys, c, false);
-		if (f->saving[c])
-			fake_save(f, c);
-	}
-	fake_drain(f);
-	f->hold_saves = true;
-}
-
 /* One call; the arguments are drawn before, so that it can be repeated. */
 static int call_again(struct trial *t, unsigned op, unsigned at, unsigned c, struct hv_domain *d,
 		      unsigned what)
@@ -501,171 +465,6 @@ static void step(struct trial *t)
 		machine_step(t);
 	}
 	check(t);
-}
-
-/* ---- the quiet phase */
-
-/* What is unfinished is called off; the machine is not suspended. */
-static void call_off(struct trial *t)
-{
-	struct hv_sys *sys = t->f->sys;
-
-	hv_resume(sys, NULL);
-	for (unsigned c = 0; c < t->f->nr_pcpus; c++)
-		hv_pcpu_up(sys, c);
-	for (unsigned c = 0; c < t->f->nr_pcpus; c++) {
-		for (unsigned i = 0; i < MAX_POOLS; i++) {
-			const struct hv_resource *r = hv_resource_of(sys, c);
-
-			if (r && r->pool && r->pool == t->pools[i])
-				EXPECT(t, hv_pool_add_pcpu(t->pools[i], c) == 0);
-		}
-	}
-	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
-		if (t->domains[i])
-			EXPECT(t, hv_domain_move(t->domains[i], t->domains[i]->pool) == 0);
-	}
-	check(t);
-}
-
-static void release_everything(struct trial *t)
-{
-	struct fake *f = t->f;
-
-	call_off(t);
-	settle(t);
-	f->hold_saves = false;
-	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
-		struct hv_domain *d = t->domains[i];
-		/* rtds promises progress to what fits: 48 units of 1 % do, on one pCPU */
-		struct hv_domain_params p = {
-			.weight = 256, .cap = 0, .period_us = 100000, .budget_us = 1000};
-
-		if (!d)
-			continue;
-		hv_domain_params_set(d, &p);
-		for (; t->domain_pauses[i]; t->domain_pauses[i]--)
-			EXPECT(t, hv_domain_unpause(d) == 0);
-		for (unsigned k = 0; k < d->nr_vcpus; k++) {
-			while (d->vcpus[k]->pause_count)
-				EXPECT(t, hv_unpause(d->vcpus[k]) == 0);
-			hv_vcpu_up(d->vcpus[k]);
-			hv_wake(d->vcpus[k]);
-			check(t);
-		}
-	}
-	fake_drain(f);
-	check(t);
-}
-
-/* Where a time table decides: a window of 1 ms for every vCPU. */
-static void give_windows(struct trial *t, struct hv_pool *pool)
-{
-	struct hv_window w[HV_MAX_WINDOWS];
-	unsigned nr = 0;
-
-	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
-		struct hv_domain *d = t->domains[i];
-
-		for (unsigned k = 0; d && d->pool == pool && k < d->nr_vcpus; k++) {
-			memcpy(w[nr].handle, d->handle, sizeof(d->handle));
-			w[nr].vcpu = k;
-			w[nr++].runtime = MS;
-		}
-	}
-	if (nr > 0) {
-		int rc = hv_frame_set(pool, nr * MS, nr, w);
-
-		EXPECT(t, rc == 0 || rc == -HV_EOPNOTSUPP);
-	}
-}
-
-/* Value of a unit's state as its policy shows it, or -1. */
-static int64_t shown(const struct hv_vcpu *v, const char *name)
-{
-	struct hv_state st = {0};
-
-	hv_unit_state(v->unit, &st);
-	for (unsigned i = 0; i < st.nr; i++) {
-		if (strcmp(st.v[i].name, name) == 0)
-			return st.v[i].value;
-	}
-	return -1;
-}
-
-/* Under null a waiting unit does not run, but then no pCPU that it may use is free. */
-static bool rightly_waiting(struct trial *t, const struct hv_vcpu *v)
-{
-	const struct hv_pool *pool = v->domain->pool;
-	unsigned nw = hv_mask_words(t->f->sys);
-
-	/* Credit2's Q8: an idle pCPU refuses who is in debt this deep, unless it is its home. */
-	if (strcmp(pool->sched->policy->name, "credit2") == 0 && !v->unit->is_running &&
-	    shown(v, "credit") < -9500000)
-		return true;
-	if (shown(v, "waiting") <= 0)
-		return false;
-	hv_mask_for_each(c, &pool->res_valid, nw)
-	{
-		if (hv_mask_test(&v->unit->hard, c) && hv_resource_of(t->f->sys, c)->curr->idle)
-			return false;
-	}
-	return true;
-}
-
-static bool all_have_run(struct trial *t, int64_t since[MAX_DOMAINS][MAX_VCPUS])
-{
-	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
-		struct hv_domain *d = t->domains[i];
-
-		for (unsigned k = 0; d && k < d->nr_vcpus; k++) {
-			struct hv_runstate rs;
-
-			hv_runstate_get(d->vcpus[k], &rs);
-			if (rs.time[HV_RUNNING] <= since[i][k] && !rightly_waiting(t, d->vcpus[k]))
-				return false;
-		}
-	}
-	return true;
-}
-
-static void everybody_runs(struct trial *t)
-{
-	int64_t since[MAX_DOMAINS][MAX_VCPUS] = {{0}};
-	hv_time end;
-
-	release_everything(t);
-	for (unsigned i = 0; i < MAX_POOLS; i++) {
-		if (t->pools[i])
-			give_windows(t, t->pools[i]);
-	}
-	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
-		struct hv_domain *d = t->domains[i];
-
-		for (unsigned k = 0; d && k < d->nr_vcpus; k++) {
-			struct hv_runstate rs;
-
-			hv_runstate_get(d->vcpus[k], &rs);
-			since[i][k] = rs.time[HV_RUNNING];
-		}
-	}
-	/* 48 vCPUs on one pCPU, 10 ms each, and debts to be paid off: 20 s is ample. */
-	for (end = t->f->now + 20000 * MS; t->f->now < end && !all_have_run(t, since);) {
-		fake_run(t->f, t->f->now + 10 * MS);
-		check(t);
-	}
-	EXPECT(t, all_have_run(t, since));
-}
-
-static void every_pcpu_is_accounted_for(struct trial *t)
-{
-	int64_t sum = t->gone_ran;
-
-	for (unsigned c = 0; c < t->f->nr_pcpus; c++)
-		sum += hv_pcpu_idle_time(t->f->sys, c);
-	for (unsigned i = 0; i < MAX_DOMAINS; i++)
-		sum += t->domains[i] ? ran(t->domains[i]) : 0;
-	EXPECT(t, sum == t->f->now * (int64_t)t->f->nr_pcpus);
 }
 
 static void one_run(const char *policy, uint64_t seed)

@@ -8,6 +8,7 @@
 
 #include "../unit/fake_host.h"
 
+#include "policy/credit2.h"
 #include <inttypes.h>
 
 #define MAX_DOMAINS  8
@@ -46,6 +47,8 @@ struct trial {
 	unsigned domain_pauses[MAX_DOMAINS];
 	int next_id;
 	int64_t gone_ran; /* running time of vCPUs that are no more */
+	/* By first vCPU of a unit: the pCPU that looked at it last is idle, and did not take it. */
+	bool refused[MAX_DOMAINS][MAX_VCPUS];
 	enum hv_gran gran;
 };
 
@@ -129,6 +132,71 @@ static void assert_failed(void *ctx, const char *expr, const char *file, int lin
 	abort();
 }
 
+/* ---- what credit2 refuses */
+
+/* Where the trial notes about this unit; NULL while its domain is not known to it. */
+static bool *refusal(struct trial *t, const struct hv_unit *u)
+{
+	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
+		if (t->domains[i] && t->domains[i] == u->domain)
+			return &t->refused[i][u->id];
+	}
+	return NULL;
+}
+
+/*
+ * Credit2's Q8: the pCPU has walked the queue and is idle now; a unit on it that it might have
+ * taken was in too deep a debt for a pCPU that is not its home. Nobody looks at it again before
+ * something else happens there, even when its debt is remitted meanwhile.
+ */
+static void note_refusals(struct trial *t, unsigned pcpu)
+{
+	const struct hv_resource *r = hv_resource_of(t->f->sys, pcpu);
+	const struct c2_sched *p;
+	const struct c2_runq *rq;
+
+	if (strcmp(r->sched->policy->name, "credit2") != 0)
+		return;
+	p = c2_sched(r->sched);
+	rq = c2_pcpu(p, pcpu)->rq;
+	for (const struct c2_unit *u = rq->members; u; u = u->member_next) {
+		bool *noted = refusal(t, u->unit);
+
+		if (!noted || !(u->flags & C2_QUEUED) || !hv_mask_test(&u->unit->hard, pcpu))
+			continue;
+		*noted = c2_home(u) != pcpu && C2_IDLE_CREDIT + p->resist > u->credit;
+	}
+}
+
+static void forget_refusal(struct trial *t, const struct hv_unit *u)
+{
+	bool *noted = u->idle ? NULL : refusal(t, u);
+
+	if (noted)
+		*noted = false;
+}
+
+static void watch(void *ctx, const struct hv_trace *ev)
+{
+	struct trial *t = current;
+
+	fake_trace(ctx, ev);
+	switch (ev->kind) {
+	case HV_TRACE_SWITCH:
+	case HV_TRACE_CONT:
+		forget_refusal(t, ev->unit);
+		if (ev->unit->idle && !ev->b)
+			note_refusals(t, ev->pcpu);
+		break;
+	case HV_TRACE_PAUSE: /* queued anew it will be looked at anew */
+		if (!hv_unit_runnable(ev->vcpu->unit))
+			forget_refusal(t, ev->vcpu->unit);
+		break;
+	default:
+		break;
+	}
+}
+
 /* ---- the machine */
 
 static void maybe_set(struct trial *t, const char *name, const char *const *values, unsigned n)
@@ -163,6 +231,7 @@ static void boot(struct trial *t)
 		socket[c] = c / (threads * cores);
 	}
 	host.assert_failed = assert_failed;
+	host.trace = watch;
 	f->nr_pcpus = topo.nr_pcpus;
 	assert_int_equal(hv_sys_create(&host, f, &topo, hv_policies, &f->sys), 0);
 	maybe_set(t, "credit2_runqueue", queues, 5);
@@ -186,6 +255,41 @@ static void boot(struct trial *t)
 					 0);
 		check(t);
 	}
+	f->hold_saves = true;
+}
+
+static int64_t ran(const struct hv_domain *d)
+{
+	int64_t sum = 0;
+
+	for (unsigned i = 0; i < d->nr_vcpus; i++) {
+		struct hv_runstate rs;
+
+		hv_runstate_get(d->vcpus[i], &rs);
+		sum += rs.time[HV_RUNNING];
+	}
+	return sum;
+}
+
+static bool is_up(struct trial *t, unsigned c)
+{
+	return hv_mask_test(hv_online_mask(t->f->sys), c);
+}
+
+/* Everything that pCPUs have to do, they do; work for their idle contexts included. */
+static void settle(struct trial *t)
+{
+	struct fake *f = t->f;
+
+	f->hold_saves = false;
+	for (unsigned c = 0; c < f->nr_pcpus; c++) {
+		if (!is_up(t, c))
+			continue;
+		hv_work(f->sys, c, false);
+		if (f->saving[c])
+			fake_save(f, c);
+	}
+	fake_drain(f);
 	f->hold_saves = true;
 }
 
