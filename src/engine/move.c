@@ -105,8 +105,21 @@ static void forget(struct hv_domain *d)
 	hv_free(d->sys, m, sizeof(*m));
 }
 
+/*
+ * Who waits and has not been told to sleep is told now. A pCPU may have passed it over, because it
+ * cannot run, and gone idle: only a wake that follows a sleep has the policy ask for one again.
+ */
+static void put_to_sleep(struct hv_domain *d)
+{
+	for (uint32_t i = d->move->nr_off + d->move->asked; i < d->nr_vcpus; i++) {
+		if (!d->vcpus[i]->unit->is_running)
+			hv_vcpu_sleep(d->vcpus[i]);
+	}
+}
+
 void hv_move_cancel(struct hv_domain *d)
 {
+	put_to_sleep(d);
 	free_data(d->move->to->sched, d, d->move->units, d->move->priv);
 	forget(d);
 	hv_domain_unpause_all(d);

@@ -464,6 +464,54 @@ static void an_unfinished_move_is_called_off_or_goes_with_its_domain(void **stat
 	fake_check(f);
 }
 
+/*
+ * vCPU 1 waits for pCPU 5, which goes idle while the domain is on its way: called off, the move
+ * must not leave it waiting beside the idle pCPU.
+ */
+static void whose_move_is_called_off_is_looked_for_again(void **state)
+{
+	static const char *const policies[] = {"credit2", "credit", "rtds", "round-robin"};
+	struct fake *f = *state;
+
+	fake_boot(f, "credit2");
+	for (unsigned i = 0; i < 4; i++) {
+		struct hv_mask four = fake_mask1(4), five = fake_mask1(5);
+		struct hv_pool *pool = pool_of(f, 1, policies[i], HV_GRAN_CPU);
+		struct hv_domain *d, *other;
+		struct hv_vcpu *runs, *waits, *busy;
+
+		give(f, 4, pool);
+		give(f, 5, pool);
+		assert_int_equal(hv_domain_create(pool, 1, 2, &d), 0);
+		assert_int_equal(hv_domain_create(pool, 2, 1, &other), 0);
+		assert_int_equal(hv_vcpu_create(d, NULL, &four, NULL, &runs), 0);
+		assert_int_equal(hv_vcpu_create(d, NULL, &five, NULL, &waits), 0);
+		assert_int_equal(hv_vcpu_create(other, NULL, &five, NULL, &busy), 0);
+		hv_vcpu_up(runs);
+		hv_vcpu_up(busy);
+		fake_drain(f);
+		hv_vcpu_up(waits);
+		assert_int_equal(hv_domain_move(d, f->pool), -HV_EAGAIN);
+		f->here = 5;
+		assert_true(hv_block(busy, NULL, NULL));
+		fake_drain(f);
+		assert_true(hv_pcpu_loaded(f->sys, 5)->idle);
+		assert_int_equal(hv_domain_move(d, pool), 0);
+		fake_drain(f);
+		assert_ptr_equal(hv_pcpu_loaded(f->sys, 5), waits);
+		hv_domain_pause(d);
+		fake_drain(f);
+		assert_int_equal(hv_domain_destroy(d), 0);
+		assert_int_equal(hv_domain_destroy(other), 0);
+		assert_int_equal(hv_pool_remove_pcpu(pool, 4), 0);
+		assert_int_equal(hv_pool_remove_pcpu(pool, 5), 0);
+		assert_int_equal(hv_pool_destroy(pool), 0);
+		assert_int_equal(hv_pool_add_pcpu(f->pool, 4), 0);
+		assert_int_equal(hv_pool_add_pcpu(f->pool, 5), 0);
+		fake_drain(f);
+	}
+}
+
 /* Fault 4: the idle unit remembers nobody who may be freed. */
 static void no_pointer_to_a_former_unit_survives(void **state)
 {
@@ -599,6 +647,7 @@ int main(void)
 		TEST(a_move_without_memory_leaves_the_domain_running_where_it_is),
 		TEST(a_move_waits_for_the_saved_context),
 		TEST(an_unfinished_move_is_called_off_or_goes_with_its_domain),
+		TEST(whose_move_is_called_off_is_looked_for_again),
 		TEST(no_pointer_to_a_former_unit_survives),
 		TEST(a_domain_without_vcpus_moves),
 		TEST(a_domain_visits_pools_of_every_policy),
