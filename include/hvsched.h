@@ -697,6 +697,9 @@ struct hv_policy {
 
 /* ---- services for policies */
 
+/* A law does not hold: what check() answers. u and pcpu say where, NULL and HV_NO_PCPU if nowhere. */
+int hv_broken(struct hv_violation *out, const char *law, const struct hv_unit *u, uint32_t pcpu);
+
 hv_time hv_now(const struct hv_sys *sys);
 unsigned hv_this_pcpu(const struct hv_sys *sys);
 void *hv_alloc(struct hv_sys *sys, size_t size); /* zeroed; NULL = out of memory */

@@ -7,7 +7,7 @@
  */
 #include "engine/engine.h"
 
-static int broken(struct hv_violation *out, const char *law, const struct hv_unit *u, unsigned pcpu)
+int hv_broken(struct hv_violation *out, const char *law, const struct hv_unit *u, uint32_t pcpu)
 {
 	if (out) {
 		out->law = law;
@@ -18,10 +18,10 @@ static int broken(struct hv_violation *out, const char *law, const struct hv_uni
 	return -HV_EINVAL;
 }
 
-#define LAW(cond, text, unit, pcpu)                           \
-	do {                                                  \
-		if (!(cond))                                  \
-			return broken(out, text, unit, pcpu); \
+#define LAW(cond, text, unit, pcpu)                              \
+	do {                                                     \
+		if (!(cond))                                     \
+			return hv_broken(out, text, unit, pcpu); \
 	} while (0)
 
 static bool time_sums(const struct hv_vcpu *v)

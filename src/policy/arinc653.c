@@ -291,33 +291,28 @@ static int a653_frame_get(const struct hv_sched *s, uint64_t *major, unsigned *n
 
 /* ---- laws */
 
-static int broken(struct hv_violation *out, const char *law, const struct hv_unit *u)
-{
-	out->law = law;
-	out->pcpu = HV_NO_PCPU;
-	out->domain = u ? u->domain->id : -1;
-	out->unit = u ? (int32_t)u->id : -1;
-	return -HV_EINVAL;
-}
-
 static int a653_check(const struct hv_sched *s, struct hv_violation *out)
 {
 	const struct a653_pool *p = s->priv;
 
 	if (p->frame <= 0 || p->nr > HV_MAX_WINDOWS)
-		return broken(out, "arinc653: the frame has a length, the table a bound", NULL);
+		return hv_broken(out, "arinc653: the frame has a length, the table a bound", NULL,
+				 HV_NO_PCPU);
 	for (unsigned i = 0; i < p->nr; i++) {
 		const struct a653_window *w = &p->window[i];
 
 		if (w->runtime <= 0)
-			return broken(out, "arinc653: every window has a length", NULL);
+			return hv_broken(out, "arinc653: every window has a length", NULL,
+					 HV_NO_PCPU);
 		if (w->unit != find_unit(p, w))
-			return broken(out, "arinc653: a window is bound to the newest of its name",
-				      w->unit ? w->unit->unit : NULL);
+			return hv_broken(out,
+					 "arinc653: a window is bound to the newest of its name",
+					 w->unit ? w->unit->unit : NULL, HV_NO_PCPU);
 	}
 	for (const struct a653_unit *a = p->units; a; a = a->next) {
 		if (a->unit->priv != a || a->unit->idle)
-			return broken(out, "arinc653: the list holds the pool's units", NULL);
+			return hv_broken(out, "arinc653: the list holds the pool's units", NULL,
+					 HV_NO_PCPU);
 	}
 	return 0;
 }

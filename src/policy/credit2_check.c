@@ -5,6 +5,7 @@
  * Nothing is changed here. The check takes no lock: it runs between operations.
  */
 #include "policy/credit2.h"
+#include "policy/laws.h"
 
 void c2_unit_state(const struct hv_sched *s, const struct hv_unit *unit, struct hv_state *out)
 {
@@ -43,28 +44,6 @@ int c2_runqueue_info(const struct hv_sched *s, unsigned index, struct hv_runqueu
 	out->max_weight = rq->maxw;
 	return 0;
 }
-
-/* Where and for whom a law is broken. */
-struct finding {
-	struct hv_violation *out;
-	uint32_t pcpu;
-	const struct hv_unit *unit;
-};
-
-static int broken(const struct finding *f, const char *law)
-{
-	f->out->law = law;
-	f->out->pcpu = f->pcpu;
-	f->out->domain = f->unit && f->unit->domain ? f->unit->domain->id : -1;
-	f->out->unit = f->unit ? (int32_t)f->unit->id : -1;
-	return -HV_EINVAL;
-}
-
-#define LAW(f, expr, text)                      \
-	do {                                    \
-		if (!(expr))                    \
-			return broken(f, text); \
-	} while (0)
 
 static int check_queued(struct finding *f, const struct c2_runq *rq)
 {

@@ -7,6 +7,7 @@
  */
 #include "engine/engine.h"
 #include "policy/credit.h"
+#include "policy/laws.h"
 
 void c1_unit_state(const struct hv_sched *s, const struct hv_unit *unit, struct hv_state *out)
 {
@@ -25,28 +26,6 @@ void c1_unit_state(const struct hv_sched *s, const struct hv_unit *unit, struct 
 	out->v[out->nr].name = "parked";
 	out->v[out->nr++].value = (u->flags & C1_PARKED) != 0;
 }
-
-/* Where and for whom a law is broken. */
-struct finding {
-	struct hv_violation *out;
-	uint32_t pcpu;
-	const struct hv_unit *unit;
-};
-
-static int broken(const struct finding *f, const char *law)
-{
-	f->out->law = law;
-	f->out->pcpu = f->pcpu;
-	f->out->domain = f->unit && f->unit->domain ? f->unit->domain->id : -1;
-	f->out->unit = f->unit ? (int32_t)f->unit->id : -1;
-	return -HV_EINVAL;
-}
-
-#define LAW(f, cond, text)                      \
-	do {                                    \
-		if (!(cond))                    \
-			return broken(f, text); \
-	} while (0)
 
 /* Places in below[], worked out anew. */
 static int check_places(const struct finding *f, const struct c1_queue *q)
@@ -132,8 +111,8 @@ static int check_unit(struct finding *f, const struct hv_unit *unit, const struc
 	return 0;
 }
 
-/* *weight: sum of the weights of its active units. */
-static int check_domain(struct finding *f, const struct hv_domain *dom, uint32_t *weight)
+/* Adds the weights of its active units to *total. */
+static int check_domain(struct finding *f, const struct hv_domain *dom, uint32_t *total)
 {
 	const struct c1_domain *d = dom->priv;
 	uint32_t active = 0, listed = 0;
@@ -148,7 +127,7 @@ static int check_domain(struct finding *f, const struct hv_domain *dom, uint32_t
 	LAW(f, active == d->nr_active && listed == active, "credit: active units are counted");
 	LAW(f, c1_ring_empty(&d->active_domain) == (active == 0),
 	    "credit: a domain is listed while it has active units");
-	*weight = active * d->weight;
+	*total += active * d->weight;
 	return 0;
 }
 
@@ -156,7 +135,7 @@ int c1_check(const struct hv_sched *s, struct hv_violation *out)
 {
 	const struct c1_sched *p = c1_sched(s);
 	struct finding f = {out, HV_NO_PCPU, NULL};
-	uint32_t total = 0, weight;
+	uint32_t total = 0;
 	struct hv_mask masters;
 
 	LAW(&f, !hv_lock_held(&p->lock), "credit: the instance lock is released");
@@ -176,9 +155,8 @@ int c1_check(const struct hv_sched *s, struct hv_violation *out)
 	for (const struct hv_domain *d = s->sys->domains; d; d = d->link) {
 		if (d->pool != s->pool)
 			continue;
-		if (check_domain(&f, d, &weight))
+		if (check_domain(&f, d, &total))
 			return -HV_EINVAL;
-		total += weight;
 	}
 	LAW(&f, total == p->weight, "credit: the weight of all active units is their sum");
 	return 0;

@@ -461,17 +461,6 @@ static void null_unit_state(const struct hv_sched *s, const struct hv_unit *u, s
 
 /* ---- laws */
 
-static int broken(struct hv_violation *out, const char *law, const struct hv_unit *u, unsigned pcpu)
-{
-	if (out) {
-		out->law = law;
-		out->pcpu = pcpu;
-		out->domain = u && u->domain ? u->domain->id : -1;
-		out->unit = u ? (int32_t)u->id : -1;
-	}
-	return -HV_EINVAL;
-}
-
 static int null_check(const struct hv_sched *s, struct hv_violation *out)
 {
 	const struct null_pool *np = s->priv;
@@ -482,17 +471,17 @@ static int null_check(const struct hv_sched *s, struct hv_violation *out)
 		const struct null_unit *nu = null_pcpu(hv_resource_of(s->sys, c))->slot;
 
 		if (hv_mask_test(&np->free, c) != !nu)
-			return broken(out, "null: a pCPU is free exactly when its slot is empty",
-				      NULL, c);
+			return hv_broken(out, "null: a pCPU is free exactly when its slot is empty",
+					 NULL, c);
 		if (nu && (nu->waiting || nu->unit->res->master != c || !is_online(nu->unit)))
-			return broken(out, "null: a slot holds an on line unit assigned to it",
-				      nu->unit, c);
+			return hv_broken(out, "null: a slot holds an on line unit assigned to it",
+					 nu->unit, c);
 	}
 	for (const struct null_unit *w = np->first; w; w = w->next) {
 		queued++;
 		if (!w->waiting || !is_online(w->unit) || (w->next ? w->next->prev : np->last) != w)
-			return broken(out, "null: the wait queue holds on line units", w->unit,
-				      w->unit->res->master);
+			return hv_broken(out, "null: the wait queue holds on line units", w->unit,
+					 w->unit->res->master);
 	}
 	for (const struct hv_domain *d = s->sys->domains; d; d = d->link) {
 		for (const struct hv_unit *u = d->pool == s->pool ? d->units : NULL; u;
@@ -500,12 +489,12 @@ static int null_check(const struct hv_sched *s, struct hv_violation *out)
 			waiting += null_unit(u)->waiting;
 			if (hv_unit_runnable(u) && !null_unit(u)->waiting &&
 			    null_pcpu(u->res)->slot != null_unit(u))
-				return broken(out, "null: a runnable unit holds a pCPU or waits", u,
-					      u->res->master);
+				return hv_broken(out, "null: a runnable unit holds a pCPU or waits",
+						 u, u->res->master);
 		}
 	}
 	if (waiting != queued)
-		return broken(out, "null: every waiting unit is queued once", NULL, HV_NO_PCPU);
+		return hv_broken(out, "null: every waiting unit is queued once", NULL, HV_NO_PCPU);
 	return 0;
 }
 

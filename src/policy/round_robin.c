@@ -280,15 +280,6 @@ static void rr_deinit_pcpu(struct hv_sched *s, void *priv, unsigned pcpu)
 
 /* ---- laws */
 
-static int broken(struct hv_violation *out, const char *law, const struct hv_unit *u, unsigned pcpu)
-{
-	out->law = law;
-	out->pcpu = pcpu;
-	out->domain = u ? u->domain->id : -1;
-	out->unit = u ? (int32_t)u->id : -1;
-	return -HV_EINVAL;
-}
-
 static int check_unit(const struct hv_sched *s, const struct hv_unit *u, struct hv_violation *out)
 {
 	const struct rr_pool *p = s->priv;
@@ -296,13 +287,14 @@ static int check_unit(const struct hv_sched *s, const struct hv_unit *u, struct 
 	struct hv_mask m;
 
 	if (ru->queued != (hv_unit_runnable(u) && !u->is_running) && !hv_unit_falls_asleep(u))
-		return broken(out, "round-robin: who is runnable and does not run is queued", u,
-			      u->res->master);
+		return hv_broken(out, "round-robin: who is runnable and does not run is queued", u,
+				 u->res->master);
 	allowed(s, u, false, &m);
 	if (ru->queued && hv_unit_runnable(u) && hv_mask_intersects(&m, &p->idle, s->nw) &&
 	    !hv_mask_intersects(&m, &p->asked, s->nw))
-		return broken(out, "round-robin: no pCPU is idle beside a unit that may run there",
-			      u, u->res->master);
+		return hv_broken(out,
+				 "round-robin: no pCPU is idle beside a unit that may run there", u,
+				 u->res->master);
 	return 0;
 }
 
@@ -325,15 +317,16 @@ static int rr_check(const struct hv_sched *s, struct hv_violation *out)
 	for (ru = p->first; ru; ru = ru->next) {
 		linked++;
 		if (!ru->queued || (ru->next ? ru->next->prev : p->last) != ru)
-			return broken(out, "round-robin: the queue links who is queued", ru->unit,
-				      HV_NO_PCPU);
+			return hv_broken(out, "round-robin: the queue links who is queued",
+					 ru->unit, HV_NO_PCPU);
 	}
 	if (linked != flagged)
-		return broken(out, "round-robin: a unit is queued once", NULL, HV_NO_PCPU);
+		return hv_broken(out, "round-robin: a unit is queued once", NULL, HV_NO_PCPU);
 	hv_mask_for_each(c, &p->idle, s->nw)
 	{
 		if (!hv_resource_of(s->sys, c)->curr->idle)
-			return broken(out, "round-robin: an idle pCPU runs its idle unit", NULL, c);
+			return hv_broken(out, "round-robin: an idle pCPU runs its idle unit", NULL,
+					 c);
 	}
 	return 0;
 }

@@ -4,6 +4,7 @@
  *
  * Nothing is changed here. The check takes no lock: it runs between operations.
  */
+#include "policy/laws.h"
 #include "policy/rtds.h"
 
 void rtds_unit_state(const struct hv_sched *s, const struct hv_unit *unit, struct hv_state *out)
@@ -21,28 +22,6 @@ void rtds_unit_state(const struct hv_sched *s, const struct hv_unit *unit, struc
 	out->v[out->nr].name = "level";
 	out->v[out->nr++].value = u->rank.level;
 }
-
-/* Where and for whom a law is broken. */
-struct finding {
-	struct hv_violation *out;
-	uint32_t pcpu;
-	const struct hv_unit *unit;
-};
-
-static int broken(const struct finding *f, const char *law)
-{
-	f->out->law = law;
-	f->out->pcpu = f->pcpu;
-	f->out->domain = f->unit && f->unit->domain ? f->unit->domain->id : -1;
-	f->out->unit = f->unit ? (int32_t)f->unit->id : -1;
-	return -HV_EINVAL;
-}
-
-#define LAW(f, expr, text)                      \
-	do {                                    \
-		if (!(expr))                    \
-			return broken(f, text); \
-	} while (0)
 
 /* What units there are, counted from the domains. */
 struct count {
