@@ -75,28 +75,14 @@ static const struct sc_node *entry(const struct sc_node *section, unsigned int i
 	return e;
 }
 
-static bool find_name(struct context *c, const struct sc_node *node, const char *what,
+/* *out stays as it was after an error. */
+static void find_name(struct context *c, const struct sc_node *node, const char *what,
 		      const void *array, uint32_t n, size_t size, uint32_t *out)
 {
-	const char *names[WORKLOAD_MAX], *text, *close;
+	int i = sc_workload_find(c->p, node, what, array, n, size);
 
-	assert(n <= WORKLOAD_MAX);
-	if (!sc_read_text(c->p, node, what, &text))
-		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		memcpy(&names[i], (const char *)array + i * size, sizeof(names[i]));
-		if (strcmp(names[i], text) == 0) {
-			*out = i;
-			return true;
-		}
-	}
-	close = sc_closest(text, names, n);
-	if (close)
-		sc_error(c->p, &node->mark, "no %s is named '%s'; did you mean '%s'?", what, text,
-			 close);
-	else
-		sc_error(c->p, &node->mark, "no %s is named '%s'", what, text);
-	return false;
+	if (i >= 0)
+		*out = (uint32_t)i;
 }
 
 #define FIND(c, node, what, field, count, out) \

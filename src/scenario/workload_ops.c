@@ -154,34 +154,31 @@ static struct op *add_op(struct build *b, const struct sc_node *node, enum op_ki
 	return op;
 }
 
-/* The index of a shared object by its name. */
-static bool find_object(struct build *b, const struct sc_node *node, const char *what,
-			const void *array, uint32_t n, size_t size, int32_t *out)
+int sc_workload_find(struct sc_parse *p, const struct sc_node *node, const char *what,
+		     const void *array, uint32_t n, size_t size)
 {
 	const char *names[WORKLOAD_MAX], *text, *close;
 
 	assert(n <= WORKLOAD_MAX);
-	if (!sc_read_text(b->p, node, what, &text))
-		return false;
+	if (!sc_read_text(p, node, what, &text))
+		return -1;
 	for (uint32_t i = 0; i < n; i++) {
-		/* Every descriptor starts with its name. */
 		memcpy(&names[i], (const char *)array + i * size, sizeof(names[i]));
-		if (strcmp(names[i], text) == 0) {
-			*out = (int32_t)i;
-			return true;
-		}
+		if (strcmp(names[i], text) == 0)
+			return (int)i;
 	}
 	close = sc_closest(text, names, n);
 	if (close)
-		sc_error(b->p, &node->mark, "no %s is named '%s'; did you mean '%s'?", what, text,
+		sc_error(p, &node->mark, "no %s is named '%s'; did you mean '%s'?", what, text,
 			 close);
 	else
-		sc_error(b->p, &node->mark, "no %s is named '%s'", what, text);
-	return false;
+		sc_error(p, &node->mark, "no %s is named '%s'", what, text);
+	return -1;
 }
 
-#define FIND(b, node, what, field, count, out) \
-	find_object(b, node, what, (b)->w->field, (b)->w->count, sizeof((b)->w->field[0]), out)
+#define FIND(b, node, what, field, count, out)                                        \
+	((*(out) = sc_workload_find((b)->p, node, what, (b)->w->field, (b)->w->count, \
+				    sizeof((b)->w->field[0]))) >= 0)
 
 static bool op_compute(struct build *b, const struct sc_node *v)
 {
