@@ -22,16 +22,7 @@ static void a_request_takes_latency_and_bytes_over_rate(void **state)
 	struct program p = PROGRAM("p", op);
 	struct device_desc d = {.name = "disk", .latency = CONST(2 * MS), .rate = 100 * 1000 * KIB};
 	struct task_group g = {.name = "g", .count = 1};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .device = &d,
-			      .n_devices = 1,
-			      .program = &p,
-			      .n_programs = 1,
-			      .group = &g,
-			      .n_groups = 1,
-			      .runs = 1};
+	struct workload wl = WORKLOAD(1, &p, 1, &g, .device = &d, .n_devices = 1, .runs = 1);
 	struct world w;
 
 	(void)state;
@@ -59,16 +50,7 @@ static void a_device_serves_as_many_requests_at_once_as_it_has_slots(void **stat
 	struct program p = PROGRAM("p", op);
 	struct device_desc d = {.name = "disk", .latency = CONST(10 * MS)};
 	struct task_group g = {.name = "g", .count = 4};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .device = &d,
-			      .n_devices = 1,
-			      .program = &p,
-			      .n_programs = 1,
-			      .group = &g,
-			      .n_groups = 1,
-			      .runs = 4};
+	struct workload wl = WORKLOAD(1, &p, 1, &g, .device = &d, .n_devices = 1, .runs = 4);
 
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
@@ -95,16 +77,7 @@ static void a_barrier_lets_all_go_when_the_last_arrives(void **state)
 	struct task_group g[] = {
 		{.name = "fast", .count = 2, .placement = PLACE_EACH},
 		{.name = "slow", .count = 1, .program = 1, .placement = PLACE_ONE, .vcpu = 2}};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .barrier = &b,
-			      .n_barriers = 1,
-			      .program = p,
-			      .n_programs = 2,
-			      .group = g,
-			      .n_groups = 2,
-			      .runs = 1};
+	struct workload wl = WORKLOAD(2, p, 2, g, .barrier = &b, .n_barriers = 1, .runs = 1);
 
 	(void)state;
 	for (unsigned spin = 0; spin < 2; spin++) {
@@ -131,22 +104,11 @@ static void a_spinning_waiter_sleeps_after_its_limit(void **state)
 	struct task_group g[] = {
 		{.name = "fast", .count = 1, .placement = PLACE_ONE, .vcpu = 0},
 		{.name = "slow", .count = 1, .program = 1, .placement = PLACE_ONE, .vcpu = 1}};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .barrier = &b,
-			      .n_barriers = 1,
-			      .program = p,
-			      .n_programs = 2,
-			      .group = g,
-			      .n_groups = 2,
-			      .runs = 1};
+	struct workload wl = WORKLOAD(2, p, 2, g, .barrier = &b, .n_barriers = 1, .runs = 1);
 	struct world w;
 
 	(void)state;
-	world_init(&w, 2, 1);
-	world_guest(&w, "vm", 2, &wl);
-	world_start(&w);
+	world_alone(&w, 2, 2, &wl);
 	world_run(&w, SECOND);
 	assert_int_equal(running_time(&w, 0, 0), 3 * MS);
 	assert_int_equal(world_result(&w, 0).elapsed_last, 10 * MS);
@@ -162,21 +124,11 @@ static void a_semaphore_wakes_as_many_as_are_signalled(void **state)
 	struct semaphore_desc s = {.name = "s", .initial = 2};
 	struct task_group g[] = {{.name = "waiter", .count = 3},
 				 {.name = "signal", .count = 1, .program = 1}};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .semaphore = &s,
-			      .n_semaphores = 1,
-			      .program = p,
-			      .n_programs = 2,
-			      .group = g,
-			      .n_groups = 2};
+	struct workload wl = WORKLOAD(2, p, 2, g, .semaphore = &s, .n_semaphores = 1);
 	struct world w;
 
 	(void)state;
-	world_init(&w, 4, 1);
-	world_guest(&w, "vm", 4, &wl);
-	world_start(&w);
+	world_alone(&w, 4, 4, &wl);
 	world_run(&w, 900 * US);
 	assert_int_equal(world_result(&w, 0).count, 2);
 	world_run(&w, SECOND);

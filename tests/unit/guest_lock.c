@@ -149,23 +149,13 @@ static void uncontended_visits_take_no_time_of_their_own(void **state)
 	struct op op[] = {COMPUTE_BG(10 * SECOND), DONE};
 	struct program p = PROGRAM("p", op);
 	struct task_group g = {.name = "g", .count = 1};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .background = &bg,
-			      .n_backgrounds = 1,
-			      .program = &p,
-			      .n_programs = 1,
-			      .group = &g,
-			      .n_groups = 1,
-			      .runs = 1};
+	struct workload wl =
+		WORKLOAD(1, &p, 1, &g, .background = &bg, .n_backgrounds = 1, .runs = 1);
 	struct world w;
 	struct guest_result r;
 
 	(void)state;
-	world_init(&w, 1, 1);
-	world_guest(&w, "vm", 1, &wl);
-	world_start(&w);
+	world_alone(&w, 1, 1, &wl);
 	world_run(&w, 11 * SECOND);
 	r = world_result(&w, 0);
 	assert_int_equal(r.elapsed_last, 10 * SECOND);
@@ -195,17 +185,8 @@ static int64_t spun_behind_holder(bool visit_of_background, bool with_hog)
 	struct task_group g[] = {
 		{.name = "holder", .count = 1, .program = 1, .placement = PLACE_ONE, .vcpu = 0},
 		{.name = "waiter", .count = 1, .placement = PLACE_ONE, .vcpu = 1}};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .lock = &spin_lock,
-			      .n_locks = 1,
-			      .background = bg,
-			      .n_backgrounds = 2,
-			      .program = p,
-			      .n_programs = 2,
-			      .group = g,
-			      .n_groups = 2};
+	struct workload wl = WORKLOAD(2, p, 2, g, .lock = &spin_lock, .n_locks = 1,
+				      .background = bg, .n_backgrounds = 2);
 	struct hv_mask hard[2];
 	struct world w;
 	struct vcpu *holder, *waiter;
@@ -326,15 +307,7 @@ static void every_kind_of_lock_lets_all_work_be_done_under_overcommit(void **sta
 	struct op op[] = {COMPUTE_BG(500 * MS), COUNT(1)};
 	struct program p = PROGRAM("p", op);
 	struct task_group g = {.name = "g", .count = 8};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .background = &bg,
-			      .n_backgrounds = 1,
-			      .program = &p,
-			      .n_programs = 1,
-			      .group = &g,
-			      .n_groups = 1};
+	struct workload wl = WORKLOAD(1, &p, 1, &g, .background = &bg, .n_backgrounds = 1);
 
 	(void)state;
 	for (enum lock_variant v = LOCK_TICKET; v <= LOCK_PVQUEUED; v++) {
@@ -367,9 +340,7 @@ static void waiters_of_a_mutex_are_served_in_order_and_sleep(void **state)
 	struct world w;
 
 	(void)state;
-	world_init(&w, 3, 1);
-	world_guest(&w, "vm", 3, &wl);
-	world_start(&w);
+	world_alone(&w, 3, 3, &wl);
 	for (unsigned i = 0; i < 3; i++) {
 		world_run(&w, (int64_t)i * MS + 500 * US);
 		assert_ptr_equal(w.guest[0]->inst[0].lock[0]->owner, &w.guest[0]->task[i]);
@@ -394,21 +365,11 @@ static void who_comes_by_may_take_a_mutex_before_the_woken_waiter(void **state)
 				  .placement = PLACE_ONE,
 				  .vcpu = 1,
 				  .start = CONST(10 * US)}};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .lock = &mutex,
-			      .n_locks = 1,
-			      .program = p,
-			      .n_programs = 2,
-			      .group = g,
-			      .n_groups = 2};
+	struct workload wl = WORKLOAD(2, p, 2, g, .lock = &mutex, .n_locks = 1);
 	struct world w;
 
 	(void)state;
-	world_init(&w, 2, 1);
-	world_guest(&w, "vm", 2, &wl);
-	world_start(&w);
+	world_alone(&w, 2, 2, &wl);
 	world_run(&w, 1500 * US);
 	assert_ptr_equal(w.guest[0]->inst[0].lock[0]->owner, &w.guest[0]->task[0]);
 	assert_ptr_equal(w.guest[0]->inst[0].lock[0]->waiters.head, &w.guest[0]->task[1]);
@@ -464,22 +425,12 @@ static void readers_share_and_a_writer_waits_for_them(void **state)
 		 .vcpu = 3,
 		 .start = CONST(30 * US)},
 	};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .lock = &rwlock,
-			      .n_locks = 1,
-			      .program = p,
-			      .n_programs = 2,
-			      .group = g,
-			      .n_groups = 4};
+	struct workload wl = WORKLOAD(2, p, 4, g, .lock = &rwlock, .n_locks = 1);
 	struct world w;
 	struct sleep_lock *l;
 
 	(void)state;
-	world_init(&w, 4, 1);
-	world_guest(&w, "vm", 4, &wl);
-	world_start(&w);
+	world_alone(&w, 4, 4, &wl);
 	l = w.guest[0]->inst[0].lock[0];
 	world_run(&w, 500 * US);
 	assert_int_equal(l->readers, 2);
@@ -499,14 +450,7 @@ static void a_shootdown_waits_for_a_preempted_target(void **state)
 	struct task_group g[] = {
 		{.name = "shoot", .count = 1, .placement = PLACE_ONE, .vcpu = 0},
 		{.name = "hog", .count = 1, .program = 1, .placement = PLACE_ONE, .vcpu = 1}};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .program = p,
-			      .n_programs = 2,
-			      .group = g,
-			      .n_groups = 2,
-			      .runs = 1};
+	struct workload wl = WORKLOAD(2, p, 2, g, .runs = 1);
 	struct hv_mask hard[2];
 	int64_t elapsed[2];
 
@@ -541,14 +485,7 @@ static void nobody_is_asked_when_all_others_are_idle(void **state)
 	struct op op[] = {COMPUTE(1 * MS), {.kind = OP_SHOOTDOWN}, COMPUTE(1 * MS), DONE};
 	struct program p = PROGRAM("shoot", op);
 	struct task_group g = {.name = "shoot", .count = 1};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .program = &p,
-			      .n_programs = 1,
-			      .group = &g,
-			      .n_groups = 1,
-			      .runs = 1};
+	struct workload wl = WORKLOAD(1, &p, 1, &g, .runs = 1);
 	struct world w;
 
 	(void)state;

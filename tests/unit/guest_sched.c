@@ -38,9 +38,7 @@ static void a_woken_task_returns_to_its_previous_vcpu_if_that_is_idle(void **sta
 	struct world w;
 
 	(void)state;
-	world_init(&w, 4, 1);
-	world_guest(&w, "vm", 4, &wl);
-	world_start(&w);
+	world_alone(&w, 4, 4, &wl);
 	world_run(&w, 10 * MS);
 	assert_int_equal(w.guest[0]->task[1].state, TASK_ASLEEP);
 	assert_int_equal(w.guest[0]->task[1].vcpu->id, 1);
@@ -66,9 +64,7 @@ static void a_woken_task_goes_to_the_lowest_idle_vcpu_if_its_own_is_busy(void **
 	struct world w;
 
 	(void)state;
-	world_init(&w, 4, 1);
-	world_guest(&w, "vm", 4, &wl);
-	world_start(&w);
+	world_alone(&w, 4, 4, &wl);
 	world_run(&w, 9 * MS);
 	assert_int_equal(w.guest[0]->task[0].vcpu->id, 0);
 	world_run(&w, 12 * MS);
@@ -89,9 +85,7 @@ static void a_woken_task_queues_behind_without_preempting_if_no_vcpu_is_idle(voi
 	struct world w;
 
 	(void)state;
-	world_init(&w, 1, 1);
-	world_guest(&w, "vm", 1, &wl);
-	world_start(&w);
+	world_alone(&w, 1, 1, &wl);
 	/* It wakes at 11 ms; the next tick that may switch is at 12 ms. */
 	world_run(&w, 11500 * US);
 	assert_int_equal(w.guest[0]->task[0].state, TASK_QUEUED);
@@ -110,9 +104,7 @@ static void tasks_of_one_vcpu_share_it_evenly(void **state)
 	struct world w;
 
 	(void)state;
-	world_init(&w, 1, 1);
-	world_guest(&w, "vm", 1, &wl);
-	world_start(&w);
+	world_alone(&w, 1, 1, &wl);
 	world_run(&w, 1200 * MS);
 	for (unsigned i = 0; i < 3; i++) {
 		struct task *t = &w.guest[0]->task[i];
@@ -189,9 +181,7 @@ static void a_task_that_is_fixed_to_a_vcpu_is_never_pulled(void **state)
 	struct world w;
 
 	(void)state;
-	world_init(&w, 2, 1);
-	world_guest(&w, "vm", 2, &wl);
-	world_start(&w);
+	world_alone(&w, 2, 2, &wl);
 	world_run(&w, 40 * MS);
 	assert_int_equal(running_time(&w, 0, 1), 30 * MS);
 	assert_int_equal(running_time(&w, 0, 0), 0);
@@ -311,9 +301,7 @@ static void a_vcpu_set_off_line_gives_its_tasks_away(void **state)
 	struct world w;
 
 	(void)state;
-	world_init(&w, 2, 1);
-	world_guest(&w, "vm", 2, &wl);
-	world_start(&w);
+	world_alone(&w, 2, 2, &wl);
 	world_run(&w, 10 * MS);
 	guest_set_vcpus(w.guest[0], 1);
 	world_run(&w, 30 * MS);

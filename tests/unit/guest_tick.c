@@ -20,14 +20,7 @@ static void a_busy_vcpu_pays_c9_every_4_ms(void **state)
 	struct op op[] = {COMPUTE(100 * MS), DONE};
 	struct program p = PROGRAM("p", op);
 	struct task_group g = {.name = "g", .count = 1};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .program = &p,
-			      .n_programs = 1,
-			      .group = &g,
-			      .n_groups = 1,
-			      .runs = 1};
+	struct workload wl = WORKLOAD(1, &p, 1, &g, .runs = 1);
 	struct world w;
 
 	(void)state;
@@ -49,9 +42,7 @@ static void an_idle_vcpu_has_no_tick(void **state)
 	struct world w;
 
 	(void)state;
-	world_init(&w, 2, 1);
-	world_guest(&w, "vm", 2, &workload_idle);
-	world_start(&w);
+	world_alone(&w, 2, 2, &workload_idle);
 	world_run(&w, SECOND);
 	assert_int_equal(world_result(&w, 0).user_ticks + world_result(&w, 0).system_ticks, 0);
 	assert_int_equal(running_time(&w, 0, 0), 0);
@@ -85,13 +76,7 @@ static void time_taken_by_others_is_charged_to_the_current_task(void **state)
 {
 	struct program p = PROGRAM("hog", hog_op);
 	struct task_group g = {.name = "g", .count = 1};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .program = &p,
-			      .n_programs = 1,
-			      .group = &g,
-			      .n_groups = 1};
+	struct workload wl = WORKLOAD(1, &p, 1, &g);
 	struct world w;
 
 	(void)state;
@@ -115,22 +100,12 @@ static void system_time_is_the_given_share_of_ticks(void **state)
 	struct program p = PROGRAM("p", op);
 	struct background bg = {.name = "bg", .system_share = PROGRAM_ONE / 4};
 	struct task_group g = {.name = "g", .count = 1};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .background = &bg,
-			      .n_backgrounds = 1,
-			      .program = &p,
-			      .n_programs = 1,
-			      .group = &g,
-			      .n_groups = 1};
+	struct workload wl = WORKLOAD(1, &p, 1, &g, .background = &bg, .n_backgrounds = 1);
 	struct world w;
 	struct guest_result r;
 
 	(void)state;
-	world_init(&w, 1, 1);
-	world_guest(&w, "vm", 1, &wl);
-	world_start(&w);
+	world_alone(&w, 1, 1, &wl);
 	world_run(&w, 4 * SECOND);
 	r = world_result(&w, 0);
 	assert_int_equal(r.user_ticks + r.system_ticks, 1000);
@@ -143,20 +118,12 @@ static void counters_start_anew_after_the_warm_up(void **state)
 	struct op op[] = {FOREVER(4), COMPUTE(MS), COUNT(3), END(1)};
 	struct program p = PROGRAM("p", op);
 	struct task_group g = {.name = "g", .count = 1};
-	struct workload wl = {.name = "w",
-			      .cls = &plain_class,
-			      .n_classes = 1,
-			      .program = &p,
-			      .n_programs = 1,
-			      .group = &g,
-			      .n_groups = 1};
+	struct workload wl = WORKLOAD(1, &p, 1, &g);
 	struct world w;
 	struct guest_result r;
 
 	(void)state;
-	world_init(&w, 1, 1);
-	world_guest(&w, "vm", 1, &wl);
-	world_start(&w);
+	world_alone(&w, 1, 1, &wl);
 	world_run(&w, 100 * MS + 1);
 	guest_measure(w.guest[0]);
 	world_run(&w, 600 * MS + 1);

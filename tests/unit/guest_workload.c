@@ -169,9 +169,7 @@ static void try_takes_one_of_a_semaphore_or_does_its_body(void **state)
 	assert_int_equal(workload_check(&wl, &f), -HV_EINVAL); /* it has none yet */
 	assert_int_equal(f.op, 2);
 	wl.n_semaphores = 1;
-	world_init(&w, 1, 1);
-	world_guest(&w, "vm", 1, &wl);
-	world_start(&w);
+	world_alone(&w, 1, 1, &wl);
 	world_run(&w, SECOND);
 	assert_int_equal(world_result(&w, 0).count, 2);
 	world_fini(&w);

@@ -110,6 +110,15 @@ static inline void world_start(struct world *w)
 		guest_start(w->guest[i]);
 }
 
+/* One guest, started, alone on cores of one thread each. */
+static inline void world_alone(struct world *w, unsigned cores, unsigned vcpus,
+			       const struct workload *workload)
+{
+	world_init(w, cores, 1);
+	world_guest(w, "vm", vcpus, workload);
+	world_start(w);
+}
+
 static inline void world_run(struct world *w, hv_time until)
 {
 	const struct mc_fault *fault = mc_run_until(w->machine, until);
@@ -179,6 +188,12 @@ static inline void world_fini(struct world *w)
 #define DONE                    \
 	{                       \
 		.kind = OP_DONE \
+	}
+/* Programs and task groups, n_p and n_g of them, whose work is plain; then other fields. */
+#define WORKLOAD(n_p, p, n_g, g, ...)                                             \
+	{                                                                         \
+		.name = "w", .cls = &plain_class, .n_classes = 1, .program = (p), \
+		.n_programs = (n_p), .group = (g), .n_groups = (n_g), __VA_ARGS__ \
 	}
 #define PROGRAM(name, array)                                    \
 	{                                                       \
