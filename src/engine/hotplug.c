@@ -198,6 +198,12 @@ static int check_smt(struct hv_sys *sys, bool on)
 		return -HV_EOPNOTSUPP;
 	if (!on && boot && !left && (boot->nr_domains || boot->nr_coming))
 		return -HV_EBUSY;
+	for (unsigned c = 0; !on && c < sys->nr_pcpus; c++) {
+		struct hv_resource *r = sys->pcpus[c].res;
+
+		if (r && r->pool && !is_first_thread(sys, c) && hv_resource_has_pins(r))
+			return -HV_EADDRINUSE;
+	}
 	if (sys->leaving &&
 	    (on || sys->leaving_pcpu == HV_NO_PCPU || is_first_thread(sys, sys->leaving_pcpu)))
 		return -HV_EADDRNOTAVAIL;
@@ -235,11 +241,13 @@ static int smt_on(struct hv_sys *sys)
 		if (!rc)
 			hv_mask_set(&done, c);
 	}
-	/* No guest has got there yet: they go as they came. */
+	/* No guest has got there yet: they go as they came, and who waits need not look anew. */
 	hv_mask_for_each(c, &done, sys->nw)
 	{
-		int down = rc ? hv_pcpu_down(sys, c) : 0;
+		int down = rc ? hv_pcpu_down_start(sys, c) : 0;
 
+		if (rc && !down)
+			down = hv_pcpu_down_finish(sys, c);
 		HV_ASSERT(sys, !down);
 	}
 	return rc;
@@ -326,6 +334,17 @@ static int prepare_refugees(struct hv_sys *sys, struct hv_pool *boot, const stru
 	return rc;
 }
 
+static void end_lost_pins(struct hv_sys *sys, const struct hv_mask *back)
+{
+	hv_mask_for_each(c, &sys->online, sys->nw)
+	{
+		struct hv_resource *r = sys->pcpus[c].res;
+
+		if (r->pool && r->master == c && is_lost(r, back))
+			hv_pins_lost(r);
+	}
+}
+
 /* What has not returned leaves its pool, and goes off line. */
 static void drop_pcpus(struct hv_sys *sys, const struct hv_mask *back)
 {
@@ -362,6 +381,7 @@ int hv_resume(struct hv_sys *sys, const struct hv_mask *back)
 	rc = prepare_refugees(sys, boot, back);
 	if (rc)
 		return rc;
+	end_lost_pins(sys, back);
 	sys->suspending = false;
 	sys->suspended = false;
 	for (struct hv_domain *d = sys->domains; d; d = d->link) {

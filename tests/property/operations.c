@@ -19,6 +19,65 @@
  */
 #include "quiet.h"
 
+/* ---- what an operation without effect must leave */
+
+struct picture {
+	size_t bytes;
+	unsigned nr_pools, nr_timers;
+	struct hv_mask up, cpu_valid[MAX_POOLS], res_valid[MAX_POOLS];
+	uint32_t nr_domains[MAX_POOLS], nr_coming[MAX_POOLS];
+	uint64_t vcpus; /* a digest of everything about them */
+};
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+	return (h ^ value) * 0x100000001B3;
+}
+
+static uint64_t digest_vcpu(uint64_t h, const struct hv_vcpu *v)
+{
+	const struct hv_unit *u = v->unit;
+	struct hv_state st = {0};
+
+	hv_unit_state(u, &st);
+	for (unsigned i = 0; i < st.nr; i++)
+		h = mix(h, (uint64_t)st.v[i].value);
+	h = mix(h, u->res->master | (uint64_t)u->is_running << 32 | (uint64_t)u->nr_vcpus << 40);
+	h = mix(mix(h, u->hard.w[0]), u->soft.w[0]);
+	h = mix(h, v->pcpu | (uint64_t)v->pause_flags << 32);
+	h = mix(h, v->pause_count | (uint64_t)v->domain->pause_count << 32);
+	return mix(h, v->runstate.state | (uint64_t)v->is_running << 8);
+}
+
+static void take_picture(struct trial *t, struct picture *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->bytes = t->f->live_bytes;
+	p->nr_timers = t->f->nr_timers;
+	p->up = *hv_online_mask(t->f->sys);
+	for (unsigned i = 0; i < MAX_POOLS; i++) {
+		if (!t->pools[i])
+			continue;
+		p->nr_pools++;
+		p->cpu_valid[i] = t->pools[i]->cpu_valid;
+		p->res_valid[i] = t->pools[i]->res_valid;
+		p->nr_domains[i] = t->pools[i]->nr_domains;
+		p->nr_coming[i] = t->pools[i]->nr_coming;
+	}
+	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
+		for (unsigned k = 0; t->domains[i] && k < t->domains[i]->nr_vcpus; k++)
+			p->vcpus = digest_vcpu(p->vcpus, t->domains[i]->vcpus[k]);
+	}
+}
+
+static void expect_picture(struct trial *t, const struct picture *before)
+{
+	struct picture after;
+
+	take_picture(t, &after);
+	EXPECT(t, memcmp(before, &after, sizeof(after)) == 0);
+}
+
 /* ---- operations; each may find that it does not apply */
 
 static struct hv_vcpu *some_vcpu(struct trial *t)
@@ -55,46 +114,89 @@ static struct hv_mask some_mask(struct trial *t)
 	return m;
 }
 
+/*
+ * In turn: without the first allocation that it makes, then without the second, and so on, until
+ * it has all that it needs. What ran out of memory has changed nothing.
+ */
+struct turns {
+	bool wanted;
+	unsigned n;
+	struct picture before;
+};
+
+static struct turns draw_turns(struct trial *t)
+{
+	return (struct turns){.wanted = draw(t, 4) == 0};
+}
+
+static void begin_turn(struct trial *t, struct turns *turns)
+{
+	take_picture(t, &turns->before);
+	if (turns->wanted)
+		t->f->fail_at = t->f->allocs + ++turns->n;
+}
+
+/* True: once more. */
+static bool end_turn(struct trial *t, struct turns *turns, int rc)
+{
+	t->f->fail_at = 0;
+	if (rc != -HV_ENOMEM)
+		return false;
+	EXPECT(t, turns->wanted);
+	expect_picture(t, &turns->before);
+	check(t);
+	nr_no_memory++;
+	return true;
+}
+
+static int create_vcpu(struct trial *t, struct hv_domain *d)
+{
+	struct hv_mask hard = some_mask(t), soft = some_mask(t);
+	bool meets = hv_mask_intersects(&hard, &d->pool->res_valid, hv_mask_words(t->f->sys));
+	const struct hv_mask *h = draw(t, 3) || !meets ? NULL : &hard;
+	const struct hv_mask *s = draw(t, 3) ? NULL : &soft;
+	struct turns turns = draw_turns(t);
+	struct hv_vcpu *v;
+	int rc;
+
+	do {
+		begin_turn(t, &turns);
+		rc = hv_vcpu_create(d, t, h, s, &v);
+	} while (end_turn(t, &turns, rc));
+	EXPECT(t, rc == 0);
+	check(t);
+	if (rc == 0 && draw(t, 4))
+		hv_vcpu_up(v);
+	return rc;
+}
+
 static void create_domain(struct trial *t)
 {
-	struct fake *f = t->f;
 	unsigned at = draw(t, MAX_DOMAINS), n = 1 + draw(t, MAX_VCPUS);
 	struct hv_pool *pool = some_pool(t);
+	struct turns turns = draw_turns(t);
 	struct hv_domain *d;
 	int rc;
 
 	if (t->domains[at])
 		return;
-	if (draw(t, 4) == 0)
-		f->fail_at = f->allocs + 1 + draw(t, 8); /* out of memory, soon */
-	rc = hv_domain_create(pool, t->next_id, MAX_VCPUS, &d);
-	if (hv_mask_empty(&pool->cpu_valid, hv_mask_words(f->sys)))
+	do {
+		begin_turn(t, &turns);
+		rc = hv_domain_create(pool, t->next_id, MAX_VCPUS, &d);
+	} while (end_turn(t, &turns, rc));
+	if (hv_mask_empty(&pool->cpu_valid, hv_mask_words(t->f->sys))) {
 		EXPECT(t, rc == -HV_ENODEV);
-	else
-		EXPECT(t, rc == 0 || (rc == -HV_ENOMEM && f->fail_at));
-	if (rc == 0) {
-		t->domains[at] = d;
-		t->domain_pauses[at] = 0;
-		t->next_id++;
-		if (draw(t, 4) == 0)
-			EXPECT(t, hv_domain_identify(d, d->handle, true) == 0);
+		return;
 	}
-	for (unsigned i = 0; rc == 0 && i < n; i++) {
-		struct hv_mask hard = some_mask(t), soft = some_mask(t);
-		bool meets = hv_mask_intersects(&hard, &pool->res_valid, hv_mask_words(f->sys));
-		struct hv_vcpu *v;
-
-		rc = hv_vcpu_create(d, t,
-				    draw(t, 3) ? NULL
-				    : meets    ? &hard
-					       : NULL,
-				    draw(t, 3) ? NULL : &soft, &v);
-		EXPECT(t, rc == 0 || (rc == -HV_ENOMEM && f->fail_at));
-		check(t);
-		if (rc == 0 && draw(t, 4))
-			hv_vcpu_up(v);
-	}
-	f->fail_at = 0;
+	EXPECT(t, rc == 0);
+	t->domains[at] = d;
+	t->domain_pauses[at] = 0;
+	memset(t->refused[at], 0, sizeof(t->refused[at]));
+	t->next_id++;
+	if (draw(t, 4) == 0)
+		EXPECT(t, hv_domain_identify(d, d->handle, true) == 0);
+	while (n-- > 0)
+		create_vcpu(t, d);
 }
 
 static void destroy_domain(struct trial *t)
@@ -145,20 +247,43 @@ static void set_affinity(struct trial *t, struct hv_vcpu *v)
 	EXPECT(t, hv_affinity_set(v, h, s) == (good ? 0 : -HV_EINVAL));
 }
 
+/* Under rtds, of all units: 10 us <= budget <= period, with what is there where nothing is set. */
+static bool fits_units(struct hv_domain *d, const struct hv_domain_params *p)
+{
+	for (struct hv_unit *u = d->units; u; u = u->link) {
+		struct hv_unit_params now;
+
+		if (hv_unit_params_get(u->vcpu, &now))
+			return true;
+		if (p->period_us)
+			now.period_us = p->period_us;
+		if (p->budget_us)
+			now.budget_us = p->budget_us;
+		if (now.budget_us < 10 || now.budget_us > now.period_us)
+			return false;
+	}
+	return true;
+}
+
 static void set_params(struct trial *t)
 {
 	static const uint32_t weights[] = {0, 1, 64, 256, 1000, 65535};
 	struct hv_domain *d = t->domains[draw(t, MAX_DOMAINS)];
 	struct hv_domain_params p = {.weight = weights[draw(t, 6)],
-				     .cap = draw(t, 2) ? 0 : 1 + draw(t, 300)};
+				     .cap = draw(t, 2) ? 0 : 1 + draw(t, 300),
+				     .period_us = draw(t, 2) ? 0 : 5 + draw(t, 50000),
+				     .budget_us = draw(t, 2) ? 0 : 5 + draw(t, 20000)};
 	struct hv_pool *pool = some_pool(t);
 	struct hv_sched_params s;
 	int rc;
 
 	if (d) {
+		bool fits = fits_units(d, &p);
+
 		rc = hv_domain_params_set(d, &p);
 		/* whether a cap that cannot be reached is an error is the policy's affair */
-		EXPECT(t, rc == 0 || rc == -HV_EOPNOTSUPP ||
+		EXPECT(t, fits || rc == -HV_EINVAL);
+		EXPECT(t, rc == 0 || rc == -HV_EOPNOTSUPP || !fits ||
 				  (rc == -HV_EINVAL &&
 				   p.cap > 100 * ((d->nr_vcpus + d->pool->g - 1) / d->pool->g)));
 	}
@@ -166,6 +291,7 @@ static void set_params(struct trial *t)
 		s.ratelimit_us = draw(t, 2) ? 0 : 100 + draw(t, 3000);
 		if (s.tslice_ms)
 			s.tslice_ms = 4 + draw(t, 30);
+		s.migration_delay_us = draw(t, 2) ? 0 : draw(t, 5000);
 		EXPECT(t, hv_sched_params_set(pool, &s) == 0);
 	}
 }
@@ -205,7 +331,7 @@ static void vcpu_operation(struct trial *t, struct hv_vcpu *v)
 {
 	uint32_t pauses = v->pause_count;
 
-	switch (draw(t, 9)) {
+	switch (draw_but(t, NR_VCPU_OPERATIONS, t->no_vcpu)) {
 	case 0:
 		hv_vcpu_up(v);
 		EXPECT(t, !(v->pause_flags & HV_PF_DOWN));
@@ -236,14 +362,50 @@ static void vcpu_operation(struct trial *t, struct hv_vcpu *v)
 	}
 }
 
+static bool is_pending(void *pending)
+{
+	return *(bool *)pending;
+}
+
 static void guest_operation(struct trial *t, struct hv_vcpu *v)
 {
+	bool pending = draw(t, 8) == 0; /* an event came just before it could block */
+
 	t->f->here = v->pcpu;
 	if (draw(t, 4) == 0)
 		hv_yield(v);
 	else
-		EXPECT(t, hv_block(v, NULL, NULL));
+		EXPECT(t, hv_block(v, is_pending, &pending) == !pending);
 	t->f->here = 0;
+}
+
+/* Whoever looks at the state changes nothing. */
+static void look(struct trial *t)
+{
+	struct hv_pool *pool = some_pool(t);
+	struct hv_domain *d = t->domains[draw(t, MAX_DOMAINS)];
+	struct hv_window windows[HV_MAX_WINDOWS];
+	struct hv_runqueue_info queue;
+	struct hv_sched_params s;
+	struct hv_domain_params p;
+	struct hv_unit_params u;
+	struct picture before;
+	struct hv_mask free;
+	uint64_t major;
+	unsigned nr;
+
+	take_picture(t, &before);
+	hv_sched_params_get(pool, &s);
+	hv_frame_get(pool, &major, &nr, windows);
+	for (unsigned i = 0; hv_runqueue_info(pool, i, &queue) == 0; i++)
+		EXPECT(t, queue.nr_queued <= MAX_DOMAINS * MAX_VCPUS);
+	hv_free_pcpus(t->f->sys, &free);
+	EXPECT(t, !hv_mask_intersects(&free, &pool->cpu_valid, hv_mask_words(t->f->sys)));
+	if (d)
+		hv_domain_params_get(d, &p);
+	if (d && d->nr_vcpus)
+		hv_unit_params_get(d->vcpus[0], &u);
+	expect_picture(t, &before);
 }
 
 /* What the machine does by itself: time, timers, saves, passes. */
@@ -254,7 +416,7 @@ static void machine_step(struct trial *t)
 
 	if (!is_up(t, c))
 		c = 0;
-	switch (draw(t, 8)) {
+	switch (draw_but(t, NR_MACHINE_OPERATIONS, t->no_machine)) {
 	case 0:
 		f->now += draw(t, 4) ? draw(t, 2000000) : draw(t, 60000000);
 		fake_fire_due(f);
@@ -286,30 +448,6 @@ static void machine_step(struct trial *t)
 }
 
 /* ---- operations on pools and pCPUs */
-
-/* What an operation without effect must leave. */
-struct picture {
-	size_t bytes;
-	unsigned nr_pools;
-	struct hv_mask up, cpu_valid[MAX_POOLS], res_valid[MAX_POOLS];
-	uint32_t nr_domains[MAX_POOLS], nr_coming[MAX_POOLS];
-};
-
-static void take_picture(struct trial *t, struct picture *p)
-{
-	memset(p, 0, sizeof(*p));
-	p->bytes = t->f->live_bytes;
-	p->up = *hv_online_mask(t->f->sys);
-	for (unsigned i = 0; i < MAX_POOLS; i++) {
-		if (!t->pools[i])
-			continue;
-		p->nr_pools++;
-		p->cpu_valid[i] = t->pools[i]->cpu_valid;
-		p->res_valid[i] = t->pools[i]->res_valid;
-		p->nr_domains[i] = t->pools[i]->nr_domains;
-		p->nr_coming[i] = t->pools[i]->nr_coming;
-	}
-}
 
 /* The host forgets what it knows of pCPUs that are down, and what a split has ended. */
 static void forget_pcpus(struct trial *t)
@@ -387,10 +525,10 @@ static void pool_operation(struct trial *t)
 		[PCPU_UP] = "up",	  [PCPU_DOWN] = "down",	      [SMT] = "smt",
 		[SUSPEND] = "suspend",	  [RESUME] = "resume"};
 	struct fake *f = t->f;
-	unsigned op = draw(t, NR_POOL_OPERATIONS), at = draw(t, MAX_POOLS);
+	unsigned op = draw_but(t, NR_POOL_OPERATIONS, t->no_pool), at = draw(t, MAX_POOLS);
 	unsigned c = draw(t, f->nr_pcpus), what = (unsigned)(draw64(t) | (draw64(t) & 0xff) | 1);
 	struct hv_domain *d = t->domains[draw(t, MAX_DOMAINS)];
-	struct picture before, after;
+	struct turns turns = draw_turns(t);
 	int rc;
 
 	if (op == SUSPEND && draw(t, 4))
@@ -405,16 +543,13 @@ static void pool_operation(struct trial *t)
 		}
 		return;
 	}
-	take_picture(t, &before);
-	if (draw(t, 4) == 0)
-		f->fail_at = f->allocs + 1 + draw(t, 8);
-	rc = call_again(t, op, at, c, d, what);
-	f->fail_at = 0;
-	forget_pcpus(t);
-	take_picture(t, &after);
-	nr_no_memory += rc == -HV_ENOMEM;
+	do {
+		begin_turn(t, &turns);
+		rc = call_again(t, op, at, c, d, what);
+		forget_pcpus(t);
+	} while (end_turn(t, &turns, rc));
 	if (rc && rc != -HV_EAGAIN)
-		EXPECT(t, memcmp(&before, &after, sizeof(before)) == 0);
+		expect_picture(t, &turns.before);
 	check(t);
 	if (rc == -HV_EAGAIN && draw(t, 2))
 		rc = finish_operation(t, op, at, c, d, what);
@@ -423,47 +558,47 @@ static void pool_operation(struct trial *t)
 
 static void step(struct trial *t)
 {
+	unsigned kind = draw_kind(t);
+	long allocs = t->f->allocs;
 	struct hv_vcpu *v;
 
-	switch (draw(t, 21)) {
-	case 20:
-		pool_operation(t);
-		break;
-	case 0:
+	switch (kind) {
+	case CREATE_DOMAIN:
 		create_domain(t);
 		break;
-	case 1:
-		if (draw(t, 4) == 0)
-			destroy_domain(t);
+	case DESTROY_DOMAIN:
+		destroy_domain(t);
 		break;
-	case 2:
+	case PAUSE_DOMAIN:
 		pause_domain(t);
 		break;
-	case 3:
-		if (draw(t, 3))
-			set_params(t);
-		else
-			set_table(t);
+	case SET_PARAMS:
+		set_params(t);
 		break;
-	case 4:
-	case 5:
-	case 6:
-	case 7:
-	case 8:
+	case SET_TABLE:
+		set_table(t);
+		break;
+	case VCPU:
 		v = some_vcpu(t);
 		if (v)
 			vcpu_operation(t, v);
 		break;
-	case 9:
-	case 10:
-	case 11:
+	case GUEST:
 		v = some_running(t);
 		if (v)
 			guest_operation(t, v);
 		break;
+	case LOOK:
+		look(t);
+		break;
+	case POOL:
+		pool_operation(t);
+		break;
 	default:
 		machine_step(t);
 	}
+	if (kind != CREATE_DOMAIN && kind != POOL)
+		EXPECT(t, t->f->allocs == allocs); /* nothing else may run out of memory */
 	check(t);
 }
 

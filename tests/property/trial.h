@@ -36,6 +36,24 @@ enum {
 	NR_POOL_OPERATIONS,
 };
 
+/* Steps by kind. A trial draws how often it takes each. */
+enum {
+	CREATE_DOMAIN,
+	DESTROY_DOMAIN,
+	PAUSE_DOMAIN,
+	SET_PARAMS,
+	SET_TABLE,
+	VCPU,
+	GUEST,
+	LOOK,
+	POOL,
+	MACHINE,
+	NR_KINDS,
+};
+
+#define NR_VCPU_OPERATIONS    9
+#define NR_MACHINE_OPERATIONS 8
+
 struct trial {
 	struct fake *f;
 	const char *policy;
@@ -50,6 +68,9 @@ struct trial {
 	/* By first vCPU of a unit: the pCPU that looked at it last is idle, and did not take it. */
 	bool refused[MAX_DOMAINS][MAX_VCPUS];
 	enum hv_gran gran;
+	/* Swarm: what this trial does often, seldom, or not at all (a bit for each operation). */
+	unsigned weights[NR_KINDS];
+	uint32_t no_vcpu, no_machine, no_pool;
 };
 
 /* How much of what is special to resources of several pCPUs was met. */
@@ -209,7 +230,77 @@ static void maybe_set(struct trial *t, const char *name, const char *const *valu
 	EXPECT(t, rc >= 0 || rc == -HV_ENOENT);
 }
 
-static void boot(struct trial *t)
+/*
+ * A random shape: one to three threads a core, all cores alike or every other one of one thread;
+ * siblings are numbered side by side, or all first threads come first. Returns the number of pCPUs.
+ */
+static unsigned draw_shape(struct trial *t, uint32_t *core, uint32_t *socket, uint32_t *node)
+{
+	unsigned threads = 1 + draw(t, 3), cores = 1 + draw(t, 3), sockets = 1 + draw(t, 2), n = 0;
+	bool hybrid = draw(t, 4) == 0, apart = draw(t, 4) == 0, small_nodes = draw(t, 4) == 0;
+
+	for (unsigned k = 0; k < sockets * cores * threads; k++) {
+		unsigned i = apart ? k % (sockets * cores) : k / threads;
+		bool first = apart ? k < sockets * cores : k % threads == 0;
+
+		if (hybrid && i % 2 && !first)
+			continue;
+		core[n] = i;
+		socket[n] = i / cores;
+		node[n] = small_nodes ? i : i / cores;
+		n++;
+	}
+	return n;
+}
+
+/* Three quarters of all trials do without some operations, and much of others. */
+static void draw_swarm(struct trial *t)
+{
+	static const unsigned usual[NR_KINDS] = {
+		[CREATE_DOMAIN] = 12, [DESTROY_DOMAIN] = 3, [PAUSE_DOMAIN] = 12, [SET_PARAMS] = 8,
+		[SET_TABLE] = 4,      [VCPU] = 60,	    [GUEST] = 36,	 [LOOK] = 6,
+		[POOL] = 12,	      [MACHINE] = 96};
+	static const unsigned times[] = {0, 1, 1, 4};
+	bool swarm = draw(t, 4);
+
+	for (unsigned i = 0; i < NR_KINDS; i++) {
+		unsigned k = swarm ? times[draw(t, 4)] : 1;
+
+		/* without these two nothing happens */
+		if (k == 0 && (i == CREATE_DOMAIN || i == MACHINE))
+			k = 1;
+		t->weights[i] = k * usual[i];
+	}
+	if (!swarm)
+		return;
+	/* each one with a probability of 1/4, but not all */
+	t->no_vcpu = (uint32_t)(draw64(t) & draw64(t)) & ~(1u << draw(t, NR_VCPU_OPERATIONS));
+	t->no_machine = (uint32_t)(draw64(t) & draw64(t)) & ~(1u << draw(t, NR_MACHINE_OPERATIONS));
+	t->no_pool = (uint32_t)(draw64(t) & draw64(t)) & ~(1u << draw(t, NR_POOL_OPERATIONS));
+}
+
+/* One of n operations, but none of those that this trial does without. */
+static unsigned draw_but(struct trial *t, unsigned n, uint32_t without)
+{
+	unsigned k = draw(t, n);
+
+	while (without >> k & 1)
+		k = draw(t, n);
+	return k;
+}
+
+static unsigned draw_kind(struct trial *t)
+{
+	unsigned sum = 0, kind = 0, k;
+
+	for (unsigned i = 0; i < NR_KINDS; i++)
+		sum += t->weights[i];
+	for (k = draw(t, sum); k >= t->weights[kind]; kind++)
+		k -= t->weights[kind];
+	return kind;
+}
+
+static void set_boot_params(struct trial *t)
 {
 	static const char *const queues[] = {"cpu", "core", "socket", "node", "all"};
 	static const char *const most[] = {"1", "2", "3", "16"};
@@ -219,21 +310,7 @@ static void boot(struct trial *t)
 	static const char *const times[] = {"0", "300", "5000"};
 	static const char *const tickles[] = {"head", "head-fixed", "head-without", "with-2012",
 					      "without-2012"};
-	struct fake *f = t->f;
-	struct hv_host host = fake_host;
-	uint32_t core[FAKE_PCPUS], socket[FAKE_PCPUS];
-	unsigned threads = 1 + draw(t, 2), cores = 1 + draw(t, 3), sockets = 1 + draw(t, 2);
-	struct hv_topology topo = {sockets * cores * threads, core, socket, socket};
-	bool two = draw(t, 3) == 0;
 
-	for (unsigned c = 0; c < topo.nr_pcpus; c++) {
-		core[c] = c / threads;
-		socket[c] = c / (threads * cores);
-	}
-	host.assert_failed = assert_failed;
-	host.trace = watch;
-	f->nr_pcpus = topo.nr_pcpus;
-	assert_int_equal(hv_sys_create(&host, f, &topo, hv_policies, &f->sys), 0);
 	maybe_set(t, "credit2_runqueue", queues, 5);
 	maybe_set(t, "sched_credit2_max_cpus_runqueue", most, 4);
 	maybe_set(t, "sched_ratelimit_us", limits, 4);
@@ -243,14 +320,38 @@ static void boot(struct trial *t)
 	maybe_set(t, "load-balance-ratelimit", times, 3);
 	maybe_set(t, "tickle_one_idle_cpu", bools, 2);
 	maybe_set(t, "credit_tickle", tickles, 5);
+}
+
+/* Two pools of the policy; pCPU 0 is always in pool 0, of the others some stay free. */
+static void boot(struct trial *t)
+{
+	struct fake *f = t->f;
+	struct hv_host host = fake_host;
+	uint32_t core[FAKE_PCPUS], socket[FAKE_PCPUS], node[FAKE_PCPUS];
+	struct hv_topology topo = {draw_shape(t, core, socket, node), core, socket, node};
+	bool two = draw(t, 3) == 0, sparse = draw(t, 4) == 0;
+
+	draw_swarm(t);
+	host.assert_failed = assert_failed;
+	host.trace = watch;
+	f->nr_pcpus = topo.nr_pcpus;
+	assert_int_equal(hv_sys_create(&host, f, &topo, hv_policies, &f->sys), 0);
+	set_boot_params(t);
 	t->gran = draw(t, 2) ? HV_GRAN_CPU : draw(t, 3) ? HV_GRAN_CORE : HV_GRAN_SOCKET;
 	for (unsigned c = 0; c < topo.nr_pcpus; c++)
 		assert_int_equal(hv_pcpu_up(f->sys, c), 0);
+	for (unsigned c = 1; sparse && c < topo.nr_pcpus; c++) {
+		if (draw(t, 4) == 0)
+			assert_int_equal(hv_pcpu_down(f->sys, c), 0);
+	}
+	if (!hv_gran_size(f->sys, t->gran))
+		t->gran = HV_GRAN_CPU; /* as Xen falls back where cores are not alike */
 	assert_int_equal(hv_pool_create(f->sys, 0, t->policy, t->gran, &t->pools[0]), 0);
 	assert_int_equal(hv_pool_create(f->sys, 1, t->policy, t->gran, &t->pools[1]), 0);
-	for (unsigned c = 0; c < topo.nr_pcpus; c += hv_gran_size(f->sys, t->gran)) {
-		/* pCPU 0 is always in pool 0; sometimes one stays free */
-		if (c == 0 || draw(t, 8))
+	for (unsigned c = 0; c < topo.nr_pcpus; c++) {
+		const struct hv_resource *r = hv_resource_of(f->sys, c);
+
+		if (r && !r->pool && (c == 0 || draw(t, 8)))
 			assert_int_equal(hv_pool_add_pcpu(t->pools[two && c ? draw(t, 2) : 0], c),
 					 0);
 		check(t);
