@@ -320,12 +320,14 @@ static bool pool_is_lost(const struct hv_pool *pool, const struct hv_mask *back)
 /* Domains of pools that are lost get all they need in pool 0, or nobody does. */
 static int prepare_refugees(struct hv_sys *sys, struct hv_pool *boot, const struct hv_mask *back)
 {
+	/* Pool 0 may have been empty before: with pCPU 0 in a core of which one thread went down. */
+	bool has_room = boot && !pool_is_lost(boot, back);
 	struct hv_domain *d;
 	int rc = 0;
 
 	for (d = sys->domains; d && !rc; d = d->link) {
 		if (pool_is_lost(d->pool, back))
-			rc = boot ? hv_move_prepare(d, boot) : -HV_EINVAL;
+			rc = has_room ? hv_move_prepare(d, boot) : -HV_EINVAL;
 	}
 	for (d = rc ? sys->domains : NULL; d; d = d->link) {
 		if (d->move)
@@ -375,8 +377,6 @@ int hv_resume(struct hv_sys *sys, const struct hv_mask *back)
 	if (!back || !sys->suspended)
 		back = &sys->all;
 	if (!hv_mask_test(back, 0))
-		return -HV_EINVAL;
-	if (boot && boot->nr_domains && pool_is_lost(boot, back))
 		return -HV_EINVAL;
 	rc = prepare_refugees(sys, boot, back);
 	if (rc)

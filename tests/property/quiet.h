@@ -5,7 +5,7 @@
  * a reason that its specification gives; each such reason is a predicate here that holds for
  * nothing else. At the end the time of every pCPU is accounted for.
  *
- * Source: null section 5; credit2 sections 11 and 19 (Q8); rtds section 9.
+ * Source: null section 5; credit2 sections 9, 11 and 19 (Q8); rtds section 9.
  */
 #ifndef TESTS_PROPERTY_QUIET_H
 #define TESTS_PROPERTY_QUIET_H
@@ -114,7 +114,7 @@ static bool waits_for_a_slot(struct trial *t, const struct hv_vcpu *v)
 	return true;
 }
 
-/* Credit2: an idle pCPU looked at it last, and refused it for its debt (note_refusals()). */
+/* Credit2: who looked at it last is idle, and did not take it, rightly (note_refusals()). */
 static bool was_refused(struct trial *t, const struct hv_vcpu *v)
 {
 	return c2_unit(v->unit)->flags & C2_QUEUED && *refusal(t, v->unit);

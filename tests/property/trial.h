@@ -166,9 +166,11 @@ static bool *refusal(struct trial *t, const struct hv_unit *u)
 }
 
 /*
- * Credit2's Q8: the pCPU has walked the queue and is idle now; a unit on it that it might have
- * taken was in too deep a debt for a pCPU that is not its home. Nobody looks at it again before
- * something else happens there, even when its debt is remitted meanwhile.
+ * Credit2 (sections 9.3, 11.4; Q8): the pCPU has walked the queue and is idle now. A unit that may
+ * run there has been stepped over, either because its debt was too deep for a pCPU that is not its
+ * home, or because another pCPU had been asked for it and was still to come; that one may have been
+ * asked long ago, when the affinity was another, or take another unit when it comes. Nobody looks
+ * at the unit again before something else happens there, even if its debt is remitted meanwhile.
  */
 static void note_refusals(struct trial *t, unsigned pcpu)
 {
@@ -185,7 +187,9 @@ static void note_refusals(struct trial *t, unsigned pcpu)
 
 		if (!noted || !(u->flags & C2_QUEUED) || !hv_mask_test(&u->unit->hard, pcpu))
 			continue;
-		*noted = c2_home(u) != pcpu && C2_IDLE_CREDIT + p->resist > u->credit;
+		*noted = (c2_home(u) != pcpu && C2_IDLE_CREDIT + p->resist > u->credit) ||
+			 (u->tcpu != HV_NO_PCPU && u->tcpu != pcpu &&
+			  hv_mask_test(&rq->tik, u->tcpu));
 	}
 }
 

@@ -420,6 +420,34 @@ static void nothing_is_scheduled_while_suspended(void **state)
 	all_run(f, late);
 }
 
+/* With a thread of pCPU 0's core down, pool 0 is empty: who has lost all cannot flee there. */
+static void an_empty_pool_0_takes_in_nobody(void **state)
+{
+	struct fake *f = *state;
+	struct hv_pool *other;
+	struct hv_domain *d;
+
+	fake_boot_gran(f, "credit2", HV_GRAN_CORE);
+	assert_int_equal(hv_pool_create(f->sys, 1, "credit", HV_GRAN_CORE, &other), 0);
+	for (unsigned c = 2; c < 8; c += 2) {
+		assert_int_equal(hv_pool_remove_pcpu(f->pool, c), 0);
+		assert_int_equal(hv_pool_add_pcpu(other, c), 0);
+	}
+	assert_int_equal(hv_pcpu_down(f->sys, 1), 0);
+	forget(f, 1);
+	assert_true(hv_mask_empty(&f->pool->cpu_valid, 1));
+	f->pool = other;
+	d = busy(f, 1, 2);
+	suspend(f);
+	assert_int_equal(hv_resume(f->sys, &(struct hv_mask){{0x01}}), -HV_EINVAL);
+	fake_check(f);
+	assert_int_equal(hv_resume(f->sys, &(struct hv_mask){{0x0d}}), 0);
+	for (unsigned c = 4; c < 8; c++)
+		forget(f, c);
+	fake_drain(f);
+	all_run(f, d);
+}
+
 static void what_does_not_return_is_evicted_and_nothing_else_moves(void **state)
 {
 	struct fake *f = *state;
@@ -511,6 +539,7 @@ int main(void)
 		TEST(smt_is_not_switched_where_threads_belong_together),
 		TEST(smt_goes_off_and_on),
 		TEST(nothing_is_scheduled_while_suspended),
+		TEST(an_empty_pool_0_takes_in_nobody),
 		TEST(what_does_not_return_is_evicted_and_nothing_else_moves),
 		TEST(one_thread_that_does_not_return_leaves_its_sibling_free),
 		cmocka_unit_test(smt_is_not_supported_without_threads),
