@@ -147,7 +147,7 @@ void mc_enter_idle(struct mc_pcpu *pc)
 
 	pc->idle_since = m->now;
 	mc_set_mode(pc, forced ? OBSERVE_PCPU_FORCED_IDLE : OBSERVE_PCPU_IDLE);
-	mc_watch_forced(pc, forced);
+	mc_core_hold(pc, forced);
 	if (!pc->pending && !forced)
 		mc_watch_idle(pc, true);
 }
@@ -162,7 +162,7 @@ void mc_begin_switch(struct mc_pcpu *pc, struct mc_vcpu *to, int64_t cost)
 		mc_stop_running(from);
 	pc->mv = to;
 	pc->state = MC_PCPU_SWITCH;
-	mc_watch_forced(pc, false);
+	mc_core_hold(pc, false);
 	if (to) {
 		mc_start_running(to);
 		to->pcpu = pc->id;

@@ -18,7 +18,7 @@ static void power_off(struct mc_pcpu *pc)
 	pc->overhead = 0;
 	pc->exit_paid = false;
 	pc->entering = false;
-	pc->forced = false;
+	mc_core_hold(pc, false);
 	mc_footprint(pc, NULL, 0);
 	pc->state = MC_PCPU_OFFLINE;
 	mc_set_mode(pc, OBSERVE_PCPU_OFFLINE);

@@ -8,6 +8,7 @@
  *   hotplug.c    pCPUs that go off line and return
  *   memory.c     what vCPUs share: SMT threads, caches, memory; their pace
  *   watch.c      idle while runnable, stalls
+ *   core_wait.c  waits that are due to core scheduling
  */
 #ifndef HV_MACHINE_INTERNAL_H
 #define HV_MACHINE_INTERNAL_H
@@ -46,9 +47,10 @@ struct mc_pcpu {
 	bool advancing;	  /* progress.c is in its callbacks: it will look at pending itself */
 	bool entering;	  /* MC_PCPU_WAIT: has saved, and will enter mv */
 	bool was_idle;	  /* MC_PCPU_WAIT: came from idle, and may go back to it */
-	bool forced;	  /* idle only because of what runs on its siblings */
+	bool held;	  /* core scheduling alone keeps it from running somebody */
 	uint8_t mode;	  /* enum observe_mode, last reported */
 	const struct mc_vm *mode_vm; /* ...and whose guest */
+	struct mc_vcpu *would_run;   /* whose wait it explains while it is held */
 	int64_t overhead; /* ns the hypervisor worked here, to be added to the next phase */
 	hv_time idle_since;
 	/* What it means to its neighbours: the footprint of what runs. */
@@ -127,11 +129,11 @@ struct mc_machine {
 	mc_trace_fn trace;
 	void *trace_ctx;
 	/* watch.c */
-	struct hv_mask idle_mask; /* idle pCPUs on which no request is pending */
-	struct hv_mask forced;	  /* masters of resources with a pCPU that is forced idle */
-	bool closing;		  /* vCPUs are being freed: nobody watches any more */
-	struct mc_vcpu *waiting;
-	uint32_t nr_idle_wait; /* vCPUs with idle_since >= 0 */
+	struct hv_mask idle_mask;		/* idle pCPUs on which no request is pending */
+	struct hv_mask held;			/* pCPUs that are held and explain nobody's wait */
+	bool closing;				/* vCPUs are being freed: nobody watches any more */
+	struct mc_vcpu *waiting, **waiting_end; /* in the order in which their waits began */
+	uint32_t nr_idle_wait;			/* vCPUs with idle_since >= 0 */
 	unsigned nw;
 	/* */
 	struct hv_sys *sys;
@@ -236,9 +238,14 @@ int64_t mc_pressure_of(const struct mc_machine *m, const struct mc_vcpu *mv);
 /* ---- watch.c */
 void mc_watch_runstate(struct mc_vcpu *mv, enum hv_runstate_kind to);
 void mc_watch_idle(struct mc_pcpu *pc, bool idle); /* idle without a request pending, or not */
-void mc_watch_forced(struct mc_pcpu *pc, bool forced);
 void mc_watch_start(struct mc_machine *m);
 void mc_watch_settle(struct mc_machine *m);
 void mc_watch_reshaped(struct mc_machine *m); /* pools or resources are others now */
+
+/* ---- core_wait.c */
+void mc_core_hold(struct mc_pcpu *pc, bool held);
+void mc_core_wait_begins(struct mc_vcpu *mv); /* it is in the list of the waiting */
+void mc_core_wait_ends(struct mc_vcpu *mv);   /* it has left the list */
+void mc_core_waits_anew(struct mc_machine *m);
 
 #endif

@@ -268,6 +268,7 @@ int mc_create(const struct mc_config *cfg, struct mc_machine **out)
 	if (!m->observe && !m->trace)
 		m->host.trace = NULL; /* nobody looks: the watches report to the observer */
 	m->nw = hv_topology_words(m->params.nr_pcpus);
+	m->waiting_end = &m->waiting;
 	c.m = m;
 	c.err = copy_topology(m, cfg->params);
 	if (!c.err)

@@ -231,6 +231,7 @@ struct mc_vcpu {
 	uint32_t last_core, last_llc;
 	hv_time idle_since; /* waits while an idle pCPU could run it, since; -1 = no */
 	struct mc_vcpu *wait_next, **wait_prev; /* list of the waiting */
+	struct mc_pcpu *would_run_on;		/* thread that core scheduling keeps from it */
 	struct mc_event irq;			/* arrival of a guest IPI */
 };
 

@@ -23,7 +23,7 @@ void mc_wait(struct mc_pcpu *pc, int64_t cost)
 	pc->was_idle = pc->state == MC_PCPU_IDLE;
 	pc->entering = false;
 	pc->state = MC_PCPU_WAIT;
-	mc_watch_forced(pc, false);
+	mc_core_hold(pc, !pc->mv && hv_pcpu_wait(m->sys, pc->id) == HV_WAIT_ENTER);
 	mc_set_mode(pc, OBSERVE_PCPU_HYPERVISOR);
 	mc_queue_remove(&m->queue, &pc->ev);
 }

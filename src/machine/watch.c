@@ -22,37 +22,6 @@ static bool idle_could_run(const struct mc_vcpu *mv)
 	return any != 0;
 }
 
-/* It waits while a thread stands idle that core scheduling keeps for the unit on its siblings. */
-static void note_core_wait(struct mc_vcpu *mv)
-{
-	struct mc_machine *m = mv->machine;
-
-	if (m->observe && mv->hv->domain->pool->g > 1)
-		observe_core_wait(m->observe, mv->hv, m->now,
-				  hv_mask_intersects(&m->forced, &mv->hv->unit->hard, m->nw));
-}
-
-void mc_watch_forced(struct mc_pcpu *pc, bool forced)
-{
-	struct mc_machine *m = pc->machine;
-	const struct hv_resource *r;
-	bool any = false;
-
-	if (m->closing || pc->forced == forced)
-		return;
-	pc->forced = forced;
-	r = hv_resource_of(m->sys, pc->id);
-	hv_mask_for_each(c, &r->pcpus, m->nw) any |= m->pcpu[c].forced;
-	if (hv_mask_test(&m->forced, r->master) == any)
-		return;
-	if (any)
-		hv_mask_set(&m->forced, r->master);
-	else
-		hv_mask_clear(&m->forced, r->master);
-	for (struct mc_vcpu *mv = m->waiting; mv; mv = mv->wait_next)
-		note_core_wait(mv);
-}
-
 static void begin(struct mc_vcpu *mv)
 {
 	mv->idle_since = mv->machine->now;
@@ -79,12 +48,10 @@ void mc_watch_runstate(struct mc_vcpu *mv, enum hv_runstate_kind to)
 	if (to == HV_RUNNABLE) {
 		if (mv->wait_prev)
 			return;
-		mv->wait_next = m->waiting;
-		mv->wait_prev = &m->waiting;
-		if (mv->wait_next)
-			mv->wait_next->wait_prev = &mv->wait_next;
-		m->waiting = mv;
-		note_core_wait(mv);
+		mv->wait_prev = m->waiting_end;
+		*m->waiting_end = mv;
+		m->waiting_end = &mv->wait_next;
+		mc_core_wait_begins(mv);
 		if (idle_could_run(mv))
 			begin(mv);
 		return;
@@ -96,8 +63,11 @@ void mc_watch_runstate(struct mc_vcpu *mv, enum hv_runstate_kind to)
 	*mv->wait_prev = mv->wait_next;
 	if (mv->wait_next)
 		mv->wait_next->wait_prev = mv->wait_prev;
+	else
+		m->waiting_end = mv->wait_prev;
 	mv->wait_prev = NULL;
 	mv->wait_next = NULL;
+	mc_core_wait_ends(mv);
 }
 
 void mc_watch_idle(struct mc_pcpu *pc, bool idle)
@@ -126,13 +96,7 @@ void mc_watch_idle(struct mc_pcpu *pc, bool idle)
 
 void mc_watch_reshaped(struct mc_machine *m)
 {
-	hv_mask_zero(&m->forced, m->nw);
-	for (unsigned i = 0; i < m->params.nr_pcpus; i++) {
-		if (m->pcpu[i].forced)
-			hv_mask_set(&m->forced, hv_resource_of(m->sys, i)->master);
-	}
-	for (struct mc_vcpu *mv = m->waiting; mv; mv = mv->wait_next)
-		note_core_wait(mv);
+	mc_core_waits_anew(m);
 	mc_watch_settle(m);
 }
 

@@ -37,8 +37,8 @@ enum observe_time {
 	OBSERVE_SPIN,	    /* spinning on a lock, polling */
 	OBSERVE_HYPERVISOR, /* on the pCPU, but in the hypervisor on its behalf: switch, exit */
 	/* not running though the guest wants to */
-	OBSERVE_WAIT_QUEUE,	/* runnable, another one runs */
-	OBSERVE_WAIT_CORE,	/* runnable, a thread was free but core scheduling forbade it */
+	OBSERVE_WAIT_QUEUE,	/* runnable, others have all threads it may use */
+	OBSERVE_WAIT_CORE,	/* runnable, and would run but for core scheduling */
 	OBSERVE_WAIT_MIGRATION, /* between two resources */
 	OBSERVE_WAIT_CAP,	/* parked: its cap or budget is used up */
 	OBSERVE_OFFLINE,	/* down or paused by the operator */
@@ -133,8 +133,8 @@ void observe_run(struct observe *o, const struct hv_vcpu *v, hv_time from, hv_ti
  */
 void observe_pcpu(struct observe *o, unsigned pcpu, hv_time t, enum observe_mode mode, int domain);
 
-/* From t on a wait of this vCPU is (is not) due to core scheduling. It ends by itself when the
- * vCPU runs. */
+/* From t on a wait of this vCPU is (is not) due to core scheduling, by the rule of
+ * docs/observe.md. It ends by itself when the vCPU runs. */
 void observe_core_wait(struct observe *o, const struct hv_vcpu *v, hv_time t, bool on);
 
 /* In [from, to) the vCPU waited although a pCPU that it may use was idle. */

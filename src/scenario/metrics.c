@@ -41,7 +41,7 @@ static const struct sc_metric metrics[] = {
 	{"spin", PERCENT, VM, true, "spinning on a lock, polling"},
 	{"hypervisor", PERCENT, VM | CPU | HOST, true, "in the hypervisor"},
 	{"wait_queue", PERCENT, VM, true, "runnable, another vCPU ran"},
-	{"wait_core", PERCENT, VM, true, "runnable, core scheduling forbade it"},
+	{"wait_core", PERCENT, VM, true, "runnable, would run but for core scheduling"},
 	{"wait_migration", PERCENT, VM, true, "between two pCPUs"},
 	{"wait_cap", PERCENT, VM, true, "its cap was used up"},
 	{"offline", PERCENT, VM, true, "off line or paused"},

@@ -37,8 +37,11 @@ struct world {
 	struct mc_vm *vm[1024];
 	unsigned nr_vms, nr_rules;
 	struct rule *rules;
-	bool hash;		 /* the observer hashes its records */
+	bool hash; /* the observer hashes its records */
 	enum hv_gran gran;
+	const struct mc_pool_config *pools; /* besides pool 0; may be NULL */
+	unsigned nr_pools;
+	struct hv_pool *pool;	 /* where new VMs go, NULL = pool 0 */
 	const char *const *boot; /* pairs of name and value, NULL-terminated */
 };
 
@@ -148,6 +151,8 @@ static inline int world_start(struct world *w, const char *policy, bool observed
 				.policies = hv_policies,
 				.policy = policy,
 				.gran = w->gran,
+				.pools = w->pools,
+				.nr_pools = w->nr_pools,
 				.set = world_boot,
 				.trace = trace,
 				.ctx = w};
@@ -166,7 +171,8 @@ static inline struct mc_vm *world_vm(struct world *w, unsigned vcpus, int node)
 
 	for (unsigned n = 0; n < nodes; n++)
 		share[n] = node < 0 ? MC_ONE / nodes : n == (unsigned)node ? MC_ONE : 0;
-	if (mc_vm_create(w->m, (int)w->nr_vms + 1, vcpus, share, &w->vm[w->nr_vms]))
+	if (mc_vm_create_in(w->m, w->pool ? w->pool : mc_pool(w->m), (int)w->nr_vms + 1, vcpus,
+			    share, &w->vm[w->nr_vms]))
 		return NULL;
 	return w->vm[w->nr_vms++];
 }

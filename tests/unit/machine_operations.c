@@ -185,6 +185,11 @@ static uint64_t random_run(const char *policy, enum hv_gran gran, uint64_t seed)
 	observe_totals(w->observe, &totals);
 	assert_true((totals.shared == 0) == (gran != HV_GRAN_CPU));
 	assert_true((totals.pcpu_ns[OBSERVE_PCPU_FORCED_IDLE] > 0) == (gran != HV_GRAN_CPU));
+	/* a thread that is held explains one wait at most */
+	assert_true(totals.vcpus.ns[OBSERVE_WAIT_CORE] <=
+		    totals.pcpu_ns[OBSERVE_PCPU_FORCED_IDLE] +
+			    totals.pcpu_ns[OBSERVE_PCPU_HYPERVISOR]);
+	assert_true((totals.vcpus.ns[OBSERVE_WAIT_CORE] > 0) == (gran != HV_GRAN_CPU));
 	hash = observe_hash(w->observe);
 	world_free(w);
 	return hash;
