@@ -2,8 +2,9 @@
 /*
  * hvsched: vCPU scheduling for virtualization hosts.
  *
- * This and hvsched_mask.h are the whole public interface of libhvsched. Part 1 is for the host (a
- * hypervisor, a VMM, a simulator) that drives the engine; part 2 is for the author of a policy.
+ * This is the whole public interface of libhvsched; it includes hvsched_mask.h and, at its end,
+ * hvsched_policy.h. Part 1 is for the host (a hypervisor, a VMM, a simulator) that drives the
+ * engine; part 2 is for the author of a policy.
  *
  * The library is freestanding C11: it has no globals, does no I/O, never blocks and never calls
  * libc beyond memcpy/memset. Everything hangs off one instance, struct hv_sys; a process may have
@@ -226,8 +227,9 @@ int hv_pcpu_up(struct hv_sys *sys, unsigned pcpu);
  * Take a pCPU off line. Its whole resource leaves pool 0; what else belongs to that is free until
  * it is complete again. -HV_EINVAL (pCPU 0, no such pCPU), -HV_EEXIST (down already), -HV_ENODEV
  * (in another pool), -HV_EBUSY (last of pool 0, which has domains), -HV_EADDRNOTAVAIL,
- * -HV_EAGAIN: the resource has been asked to go idle; after its next decision a call completes.
- * The host forgets the pending events of a pCPU that is down.
+ * -HV_EADDRINUSE (a vCPU is pinned there for a while), -HV_EAGAIN: the resource has been asked to
+ * go idle; after its next decision a call completes. The host forgets the pending events of a
+ * pCPU that is down.
  */
 int hv_pcpu_down(struct hv_sys *sys, unsigned pcpu);
 /* Only the first half: all checks, and no new placement. The same answers but -HV_EAGAIN. */
@@ -236,7 +238,8 @@ int hv_pcpu_down_begin(struct hv_sys *sys, unsigned pcpu);
 /*
  * Take all second and further threads of cores off line, or bring them up. -HV_EOPNOTSUPP (there
  * are none), -HV_EBUSY (a pool has granularity core or socket, or would lose its last pCPU),
- * -HV_ENODEV (one is in a pool other than 0), -HV_EADDRNOTAVAIL, -HV_ENOMEM: all as before.
+ * -HV_ENODEV (one is in a pool other than 0), -HV_EADDRNOTAVAIL, -HV_EADDRINUSE (a vCPU is pinned
+ * to one for a while), -HV_ENOMEM: all as before.
  * -HV_EAGAIN: call again.
  */
 int hv_smt_set(struct hv_sys *sys, bool on);
@@ -249,8 +252,8 @@ int hv_suspend(struct hv_sys *sys);
 /*
  * Go on, or call off an unfinished suspend. back: pCPUs that returned, NULL = all. The others are
  * down now and their resources have left their pools; domains of a pool that has lost all are in
- * pool 0. Nothing else is placed anew. -HV_EINVAL (not suspended; pCPU 0 is not in back; pool 0
- * would lose all), -HV_ENOMEM: still suspended.
+ * pool 0, and temporary pins to what is lost are over. Nothing else is placed anew. -HV_EINVAL
+ * (not suspended; pCPU 0 is not in back; pool 0 would lose all), -HV_ENOMEM: still suspended.
  */
 int hv_resume(struct hv_sys *sys, const struct hv_mask *back);
 
@@ -277,7 +280,8 @@ int hv_pool_add_pcpu(struct hv_pool *pool, unsigned pcpu);
  * Remove the whole resource that holds this pCPU; its pCPUs are free then. A unit that may run
  * nowhere else in the pool may run everywhere from now on. -HV_EINVAL (down, or pCPU 0's resource
  * and pool 0), -HV_EADDRNOTAVAIL (not in this pool, or another removal is unfinished), -HV_EBUSY
- * (last of a pool that has domains), -HV_EAGAIN: units were sent away, but one still runs there.
+ * (last of a pool that has domains), -HV_EADDRINUSE (a vCPU is pinned there for a while: try again
+ * in a moment), -HV_EAGAIN: units were sent away, but one still runs there.
  * A policy may put another one in its place: what runs (hv_pcpu_loaded()) must be paused or
  * pinned elsewhere then.
  */
@@ -291,7 +295,8 @@ struct hv_pool *hv_pool_next(struct hv_sys *sys, int from);
 /*
  * Move a domain: units are rebuilt for the pool's granularity, with its policy's default
  * parameters and no affinity. 0 when it is there already. -HV_ENOENT (no pCPU there), -HV_EBUSY
- * (on its way to another pool), -HV_ENOMEM, -HV_EAGAIN: it is paused, but a vCPU still runs.
+ * (on its way to another pool, or a vCPU is pinned for a while), -HV_ENOMEM, -HV_EAGAIN: it is
+ * paused, but a vCPU still runs.
  */
 int hv_domain_move(struct hv_domain *d, struct hv_pool *to);
 struct hv_pool *hv_pool_find(struct hv_sys *sys, int id);
@@ -316,7 +321,7 @@ int hv_domain_identify(struct hv_domain *d, const uint8_t handle[16], bool contr
  * Create the next vCPU (ids ascend), down at first. hard and soft may be NULL (all): affinity is
  * final before the policy places the unit (core-scheduling 3.1). host is the host's own pointer.
  * -HV_ENOSPC (max_vcpus reached), -HV_EINVAL (hard affinity misses the pool), -HV_EBUSY (on its
- * way to another pool), -HV_ENOMEM.
+ * way to another pool, or masks for a unit that is pinned for a while), -HV_ENOMEM.
  */
 int hv_vcpu_create(struct hv_domain *d, void *host, const struct hv_mask *hard,
 		   const struct hv_mask *soft, struct hv_vcpu **out);
@@ -324,6 +329,8 @@ int hv_vcpu_create(struct hv_domain *d, void *host, const struct hv_mask *hard,
 /* Bring on line or take off line ("down" flag). Idempotent. */
 void hv_vcpu_up(struct hv_vcpu *v);
 void hv_vcpu_down(struct hv_vcpu *v);
+/* Its guest starts it anew one day: it is down, not blocked, and has no temporary pin. */
+void hv_vcpu_reset(struct hv_vcpu *v);
 /* Clear "blocked" and wake. No effect on a vCPU that is not blocked (returns false). */
 bool hv_wake(struct hv_vcpu *v);
 /* The running vCPU blocks. If pending(arg) says an event is deliverable, nothing happens and the
@@ -337,9 +344,44 @@ int hv_unpause(struct hv_vcpu *v);
 int hv_domain_pause(struct hv_domain *d);
 int hv_domain_unpause(struct hv_domain *d);
 
-/* Set hard and/or soft affinity (NULL = leave) of the vCPU's whole unit. -HV_EINVAL when the hard
- * mask misses the pool. The unit is asked to pick a resource anew even when nothing changed. */
+/*
+ * Set hard and/or soft affinity (NULL = leave) of the vCPU's whole unit. The unit is asked to pick
+ * a resource anew even when nothing changed. Refused without effect: -HV_EINVAL (no mask, or the
+ * hard mask misses the pool, of which only masters count), -HV_EBUSY (a member is pinned for a
+ * while, see below).
+ */
 int hv_affinity_set(struct hv_vcpu *v, const struct hv_mask *hard, const struct hv_mask *soft);
+/* The same, but overrides of the unit's members end first. -HV_EBUSY: a member waits. */
+int hv_affinity_force(struct hv_vcpu *v, const struct hv_mask *hard, const struct hv_mask *soft);
+/*
+ * What is in force: the masters of the pool that the hard mask allows, and those of them that the
+ * soft mask prefers (none: it is without effect). The masks as they were set are in v->unit.
+ */
+void hv_affinity_effective(const struct hv_vcpu *v, struct hv_mask *hard, struct hv_mask *soft);
+
+/* ---- temporary pins (core-scheduling 3.6) */
+
+enum hv_pin_reason {
+	HV_PIN_OVERRIDE = 1u << 0, /* the guest of a privileged domain wants to be there */
+	HV_PIN_WAIT = 1u << 1,	   /* the hypervisor's half-done work for it lies there */
+};
+/*
+ * Pin a vCPU, and with it its unit, to one resource for a while; pcpu HV_NO_PCPU ends that. Pins
+ * nest: one of each reason per vCPU. The first one of a unit puts its hard mask by, and with the
+ * last one, of whichever member, it is back. Meanwhile affinities cannot be set, the domain cannot
+ * be moved, and the resource can neither leave its pool nor go off line.
+ *
+ * HV_PIN_OVERRIDE: pcpu is the master of a resource of the pool; the unit goes there. -HV_EINVAL
+ * (no such), -HV_EBUSY (the unit is pinned elsewhere, or on its way to another pool).
+ * HV_PIN_WAIT: pcpu is where the vCPU is (v->pcpu), master or not, else -HV_EINVAL. That never
+ * fails: an unfinished removal, off-lining or move that is in its way is called off, and an
+ * override to a place where the unit has not got yet holds when the last wait is over.
+ * Both: -HV_EBUSY when the vCPU has that pin already, -HV_EINVAL when one that it has not is to
+ * end, or the reason is none.
+ *
+ * Pins end with the vCPU, with hv_vcpu_reset(), and when the pCPU does not return from a suspend.
+ */
+int hv_vcpu_pin(struct hv_vcpu *v, unsigned pcpu, enum hv_pin_reason reason);
 
 /* Snapshot; the open interval up to now is added to the current state. */
 void hv_runstate_get(const struct hv_vcpu *v, struct hv_runstate *out);
@@ -526,6 +568,7 @@ struct hv_vcpu {
 	bool force_switch;		 /* to be switched alone, in or out of its running unit */
 	bool state_lags;		 /* its flags changed, its runstate will follow */
 	bool sleeps_late;		 /* paused while it alone ran of its unit; others come */
+	uint8_t pins;			 /* HV_PIN_* that it holds */
 	enum hv_runstate_kind new_state; /* chosen for the next switch */
 	hv_time birth;			 /* sum of runstate.time[] == runstate.since - birth */
 	struct hv_runstate runstate;
@@ -548,12 +591,16 @@ struct hv_unit {
 	bool is_running;       /* from switch-in until its context is saved */
 	bool soft_counts;      /* hard is not a subset of soft, and soft meets hard */
 	bool migrated;	       /* output of do_schedule: it last ran on another resource */
+	bool pinned;	       /* some member holds a temporary pin */
 	hv_time state_entry;   /* time of last switch in or out */
 	struct hv_unit *next;  /* output of do_schedule, in the outgoing unit */
 	hv_time next_time;     /* slice, < 0 = none */
 	uint32_t enter, leave; /* rendezvous counters, g > 1 */
 	uint32_t runstate_count[HV_NR_RUNSTATES];
 	struct hv_mask hard, soft;
+	/* While it is pinned: what hard will be again; master that an override names, or none. */
+	struct hv_mask own_hard;
+	uint32_t override_to;
 };
 
 struct hv_resource {
@@ -695,92 +742,6 @@ struct hv_policy {
 	int (*check)(const struct hv_sched *s, struct hv_violation *out);
 };
 
-/* ---- services for policies */
-
-/* A law does not hold: what check() answers. u and pcpu say where, NULL and HV_NO_PCPU if nowhere. */
-int hv_broken(struct hv_violation *out, const char *law, const struct hv_unit *u, uint32_t pcpu);
-
-hv_time hv_now(const struct hv_sys *sys);
-unsigned hv_this_pcpu(const struct hv_sys *sys);
-void *hv_alloc(struct hv_sys *sys, size_t size); /* zeroed; NULL = out of memory */
-void hv_free(struct hv_sys *sys, void *p, size_t size);
-
-/* Masters of all resources that this policy instance has: also of one that is leaving the pool. */
-void hv_sched_masters(const struct hv_sched *s, struct hv_mask *out);
-/* Resource that holds this pCPU; never NULL for a pCPU that is up. */
-struct hv_resource *hv_resource_of(const struct hv_sys *sys, unsigned pcpu);
-/*
- * Topology: of the whole machine, valid as long as sys. A pCPU that has gone down is no sibling
- * of any until it returns; those that were never up count.
- */
-const struct hv_topology *hv_topology(const struct hv_sys *sys);
-const struct hv_mask *hv_core_mask(const struct hv_sys *sys, unsigned pcpu);
-const struct hv_mask *hv_socket_mask(const struct hv_sys *sys, unsigned pcpu);
-const struct hv_mask *hv_online_mask(const struct hv_sys *sys);
-
-/* Assign a unit to a resource (member k gets its k-th pCPU). Locked. */
-void hv_unit_assign(struct hv_unit *u, struct hv_resource *r);
-/*
- * For a policy's own laws: its domain is on the way to another pool and falls asleep vCPU by vCPU,
- * so that the unit may not be runnable any more, and the policy not know it yet.
- */
-static inline bool hv_unit_falls_asleep(const struct hv_unit *u)
-{
-	return u->domain && u->domain->move;
-}
-/* Some member is runnable (no pause flag, no pause count); idle units always are. Pure. */
-bool hv_unit_runnable(const struct hv_unit *u);
-/* The same, and each member's new_state is fixed for the coming switch. Call it on the unit that
- * do_schedule returns, within the same decision. */
-bool hv_unit_runnable_state(struct hv_unit *u);
-/* Masters of the pCPUs that the unit's pool may use. */
-static inline const struct hv_mask *hv_unit_valid(const struct hv_sched *s)
-{
-	return &s->pool->res_valid;
-}
-/* The soft step is worth doing: soft_counts, and the pool is not a subset of soft. */
-bool hv_unit_has_soft(const struct hv_sched *s, const struct hv_unit *u);
-/* Soft step: soft AND hard, or hard if that is empty; hard step: hard. */
-void hv_unit_step_mask(const struct hv_sched *s, const struct hv_unit *u, bool soft,
-		       struct hv_mask *out);
-/* Ask a pCPU (master) to reschedule, as a policy: traced, then poked. */
-void hv_tickle(struct hv_sched *s, unsigned pcpu);
-/* Ask without a trace record of its own (used where Xen raises the request silently). */
-void hv_request(struct hv_sched *s, unsigned pcpu);
-/*
- * Set or clear a pause flag on every member without calling sleep or wake (parking, migration
- * marks). Locked. HV_PF_MIGRATING on a running unit makes the engine finish a migration when the
- * unit's context is saved (core-scheduling 3.5): pick_resource, migrate, wake.
- */
-void hv_unit_set_flag(struct hv_unit *u, uint32_t flag);
-void hv_unit_clear_flag(struct hv_unit *u, uint32_t flag);
-/* The same member by member, each with the sleep or wake that follows from it. Locked. */
-void hv_unit_stop(struct hv_unit *u, uint32_t flag);
-void hv_unit_go(struct hv_unit *u, uint32_t flag);
-/*
- * Timers. hv_timer_set() on an armed timer moves it; hv_timer_stop() has no effect when not armed.
- */
-void hv_timer_init(struct hv_timer *t, struct hv_sys *sys, enum hv_timer_class cls, uint32_t number,
-		   void (*fn)(struct hv_timer *t), void *data);
-void hv_timer_set(struct hv_timer *t, hv_time expiry);
-void hv_timer_stop(struct hv_timer *t);
-/* Send a record to the host; its time is filled in here. */
-void hv_trace_emit(struct hv_sys *sys, const struct hv_trace *ev);
-
-/* Assertion that stays in every build; reports through host->assert_failed. */
-void hv_assert_failed(const struct hv_sys *sys, const char *expr, const char *file, int line);
-#define HV_ASSERT(sys, expr)                                              \
-	do {                                                              \
-		if (__builtin_expect(!(expr), 0))                         \
-			hv_assert_failed(sys, #expr, __FILE__, __LINE__); \
-	} while (0)
-/* Costly ones: only with HV_DEBUG=1, where hv_check() also follows every public operation. */
-#if defined(HV_DEBUG) && HV_DEBUG
-#define HV_DEBUG_ASSERT(sys, expr) HV_ASSERT(sys, expr)
-#else
-#define HV_DEBUG_ASSERT(sys, expr) \
-	do {                       \
-	} while (0)
-#endif
+#include <hvsched_policy.h>
 
 #endif /* HVSCHED_H */

@@ -55,6 +55,32 @@ static int check_vcpu(const struct hv_sys *sys, const struct hv_vcpu *v, struct 
 	return 0;
 }
 
+static int check_pins(const struct hv_sys *sys, const struct hv_unit *u, struct hv_violation *out)
+{
+	const struct hv_resource *r = u->res;
+	unsigned held = 0;
+
+	for (unsigned k = 0; k < u->nr_vcpus; k++)
+		held |= u->domain->vcpus[u->id + k]->pins;
+	LAW(u->pinned == (held != 0), "a unit is pinned while a member holds a pin", u, r->master);
+	if (!u->pinned)
+		return 0;
+	LAW(!u->domain->move, "a pinned unit stays in its pool", u, r->master);
+	LAW(hv_mask_weight(&u->hard, sys->nw) == 1 &&
+		    hv_mask_subset(&u->hard, &u->domain->pool->res_valid, sys->nw),
+	    "a pinned unit may use one resource of its pool", u, r->master);
+	LAW(!(held & HV_PIN_WAIT) || hv_mask_test(&u->hard, r->master),
+	    "a unit stays where one of its vCPUs waits", u, r->master);
+	LAW(held & HV_PIN_OVERRIDE
+		    ? u->override_to < sys->nr_pcpus &&
+			      hv_mask_test(&u->domain->pool->res_valid, u->override_to)
+		    : u->override_to == HV_NO_PCPU,
+	    "an override names a resource of the pool", u, r->master);
+	LAW(held & HV_PIN_WAIT || hv_mask_test(&u->hard, u->override_to),
+	    "a unit is pinned where the override wants it", u, r->master);
+	return 0;
+}
+
 static int check_unit(const struct hv_sys *sys, const struct hv_unit *u, struct hv_violation *out)
 {
 	const struct hv_resource *r = u->res;
@@ -87,7 +113,7 @@ static int check_unit(const struct hv_sys *sys, const struct hv_unit *u, struct 
 	    "soft_counts says whether soft affinity can matter", u, r->master);
 	LAW(r->curr == u || (u->enter == 0 && u->leave == 0),
 	    "I1: only the current unit of a resource has a rendezvous", u, r->master);
-	return 0;
+	return check_pins(sys, u, out);
 }
 
 static int check_domain(const struct hv_sys *sys, const struct hv_domain *d,

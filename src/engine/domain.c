@@ -114,13 +114,7 @@ static void insert_unit(struct hv_unit *u, const struct hv_mask *hard, const str
 	struct hv_sched *s = u->domain->pool->sched;
 	struct hv_lock *l = hv_unit_lock(u);
 
-	if (!hard)
-		hard = &sys->all;
-	if (!soft)
-		soft = &sys->all;
-	if (s->policy->adjust_affinity)
-		s->policy->adjust_affinity(s, u, hard, soft);
-	hv_unit_store_affinity(u, hard, soft);
+	hv_unit_set_affinity(u, hard ? hard : &sys->all, soft ? soft : &sys->all);
 	hv_lock_release(sys, l);
 	if (s->policy->insert_unit)
 		s->policy->insert_unit(s, u);
@@ -138,7 +132,7 @@ int hv_vcpu_create(struct hv_domain *d, void *host, const struct hv_mask *hard,
 
 	if (id >= d->max_vcpus)
 		return -HV_ENOSPC;
-	if (d->move)
+	if (d->move || (!first && (hard || soft) && d->vcpus[id - 1]->unit->pinned))
 		return -HV_EBUSY;
 	if (hard && !hv_mask_intersects(hard, &d->pool->res_valid, sys->nw))
 		return -HV_EINVAL;

@@ -187,8 +187,19 @@ void hv_migrate_start(struct hv_unit *u); /* locked */
 void hv_migrate_finish(struct hv_unit *u);
 
 /* ---- affinity.c */
-void hv_unit_store_affinity(struct hv_unit *u, const struct hv_mask *hard,
-			    const struct hv_mask *soft);
+/* Tell the policy, and store the masks without pCPUs that do not exist. NULL = leave. Locked. */
+void hv_unit_set_affinity(struct hv_unit *u, const struct hv_mask *hard,
+			  const struct hv_mask *soft);
+
+/* ---- pin.c */
+bool hv_unit_waits(const struct hv_unit *u); /* some member holds HV_PIN_WAIT */
+bool hv_unit_pinned_to(const struct hv_unit *u, const struct hv_resource *r);
+bool hv_resource_has_pins(const struct hv_resource *r);
+bool hv_domain_has_pins(const struct hv_domain *d);
+/* Pins of all members end, and the unit may have to go elsewhere. Locked. */
+void hv_unit_drop_pins(struct hv_unit *u, unsigned reasons);
+/* The resource is gone, and so are the pins to it. */
+void hv_pins_lost(struct hv_resource *r);
 
 /* ---- resource.c */
 /* A free resource of one pCPU with its idle unit; NULL = out of memory. */

@@ -63,14 +63,11 @@ static bool hard_allows(const struct hv_unit *u, const struct hv_resource *r)
 static void need_target(struct hv_unit *u)
 {
 	struct hv_sys *sys = u->sys;
-	struct hv_sched *s = u->res->sched;
 
 	if (hv_mask_intersects(&u->hard, &u->domain->pool->res_valid, sys->nw))
 		return;
 	HV_ASSERT(sys, sys->leaving && sys->leaving->pool == u->domain->pool);
-	if (s->policy->adjust_affinity)
-		s->policy->adjust_affinity(s, u, &sys->all, NULL);
-	hv_unit_store_affinity(u, &sys->all, NULL);
+	hv_unit_set_affinity(u, &sys->all, NULL);
 }
 
 /*

@@ -178,9 +178,7 @@ static void enter_policy(struct hv_domain *d)
 	for (struct hv_unit *u = d->units; u; u = u->link) {
 		struct hv_lock *l = hv_unit_lock(u);
 
-		if (s->policy->adjust_affinity)
-			s->policy->adjust_affinity(s, u, &sys->all, &sys->all);
-		hv_unit_store_affinity(u, &sys->all, &sys->all);
+		hv_unit_set_affinity(u, &sys->all, &sys->all);
 		hv_lock_release(sys, l);
 		if (s->policy->insert_unit)
 			s->policy->insert_unit(s, u);
@@ -241,7 +239,7 @@ int hv_domain_move(struct hv_domain *d, struct hv_pool *to)
 	}
 	if (hv_mask_empty(&to->cpu_valid, sys->nw))
 		return -HV_ENOENT;
-	if (sys->suspended || (d->move && d->move->to != to))
+	if (sys->suspended || (d->move && d->move->to != to) || hv_domain_has_pins(d))
 		return -HV_EBUSY;
 	rc = d->move ? 0 : hv_move_prepare(d, to);
 	if (rc)

@@ -277,6 +277,8 @@ int hv_leave_begin(struct hv_resource *r, uint32_t off)
 		return sys->leaving == r && sys->leaving_pcpu == off ? 0 : -HV_EADDRNOTAVAIL;
 	if (is_last(r) && (pool->nr_domains || pool->nr_coming))
 		return -HV_EBUSY;
+	if (hv_resource_has_pins(r))
+		return -HV_EADDRINUSE;
 	hv_mask_andnot(&pool->cpu_valid, &pool->cpu_valid, &r->pcpus, sys->nw);
 	hv_mask_clear(&pool->res_valid, r->master);
 	sys->leaving = r;
@@ -284,18 +286,22 @@ int hv_leave_begin(struct hv_resource *r, uint32_t off)
 	return 0;
 }
 
-/* A unit that can run nowhere else in its pool may run everywhere. Locked. */
+/*
+ * A unit that can run nowhere else in its pool may run everywhere; one that is pinned elsewhere,
+ * once it is not. Locked.
+ */
 static void break_affinity(struct hv_resource *r, struct hv_unit *u)
 {
 	struct hv_sys *sys = r->sys;
-	struct hv_sched *s = r->sched;
+	struct hv_mask *own = u->pinned ? &u->own_hard : &u->hard;
 
-	if (hv_mask_intersects(&u->hard, &r->pool->res_valid, sys->nw) ||
-	    !hv_mask_test(&u->hard, r->master))
+	HV_ASSERT(sys, !hv_unit_pinned_to(u, r));
+	if (hv_mask_intersects(own, &r->pool->res_valid, sys->nw) || !hv_mask_test(own, r->master))
 		return;
-	if (s->policy->adjust_affinity)
-		s->policy->adjust_affinity(s, u, &sys->all, NULL);
-	hv_unit_store_affinity(u, &sys->all, NULL);
+	if (u->pinned)
+		hv_mask_copy(own, &sys->all, sys->nw);
+	else
+		hv_unit_set_affinity(u, &sys->all, NULL);
 }
 
 /*
