@@ -243,8 +243,13 @@ static void set_affinity(struct trial *t, struct hv_vcpu *v)
 	const struct hv_mask *h = draw(t, 2) ? &hard : NULL, *s = draw(t, 2) ? &soft : NULL;
 	bool good = (h || s) && (!h || hv_mask_intersects(h, &v->domain->pool->res_valid,
 							  hv_mask_words(t->f->sys)));
+	bool force = draw(t, 4) == 0;
+	bool held = force ? member_holds(v->unit, HV_PIN_WAIT) : v->unit->pinned;
 
-	EXPECT(t, hv_affinity_set(v, h, s) == (good ? 0 : -HV_EINVAL));
+	EXPECT(t, (force ? hv_affinity_force(v, h, s) : hv_affinity_set(v, h, s)) ==
+			  (!good  ? -HV_EINVAL
+			   : held ? -HV_EBUSY
+				  : 0));
 }
 
 /* Under rtds, of all units: 10 us <= budget <= period, with what is there where nothing is set. */
@@ -356,6 +361,10 @@ static void vcpu_operation(struct trial *t, struct hv_vcpu *v)
 		break;
 	case 7:
 		set_unit_params(t, v);
+		break;
+	case 8:
+	case 9:
+		set_pin(t, v);
 		break;
 	default:
 		set_affinity(t, v);
@@ -636,6 +645,7 @@ static void survives_random_operations_and_everybody_runs(void **state)
 		      ", threads shared by one unit %" PRIu64 "\n",
 		      nr_waits, nr_forced, nr_shared);
 	assert_true(nr_waits > 1000 && nr_forced > 10 && nr_shared > 100);
+	report_pins();
 	print_message("# pools and pCPUs:");
 	for (unsigned i = 0; i < NR_POOL_OPERATIONS; i++) {
 		print_message(" %" PRIu64, nr_done[i]);

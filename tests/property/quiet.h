@@ -10,8 +10,8 @@
 #ifndef TESTS_PROPERTY_QUIET_H
 #define TESTS_PROPERTY_QUIET_H
 
+#include "pins.h"
 #include "policy/rtds.h"
-#include "trial.h"
 
 /* What is unfinished is called off; the machine is not suspended. */
 static void call_off(struct trial *t)
@@ -57,6 +57,7 @@ static void release_everything(struct trial *t)
 		for (unsigned k = 0; k < d->nr_vcpus; k++) {
 			while (d->vcpus[k]->pause_count)
 				EXPECT(t, hv_unpause(d->vcpus[k]) == 0);
+			end_pins(t, d->vcpus[k]);
 			hv_vcpu_up(d->vcpus[k]);
 			hv_wake(d->vcpus[k]);
 			check(t);

@@ -51,7 +51,7 @@ enum {
 	NR_KINDS,
 };
 
-#define NR_VCPU_OPERATIONS    9
+#define NR_VCPU_OPERATIONS    11
 #define NR_MACHINE_OPERATIONS 8
 
 struct trial {
@@ -67,6 +67,7 @@ struct trial {
 	int64_t gone_ran; /* running time of vCPUs that are no more */
 	/* By first vCPU of a unit: the pCPU that looked at it last is idle, and did not take it. */
 	bool refused[MAX_DOMAINS][MAX_VCPUS];
+	struct hv_mask own[MAX_DOMAINS][MAX_VCPUS]; /* hard mask of a unit before it was pinned */
 	enum hv_gran gran;
 	/* Swarm: what this trial does often, seldom, or not at all (a bit for each operation). */
 	unsigned weights[NR_KINDS];
