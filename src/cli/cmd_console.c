@@ -150,6 +150,8 @@ static enum ending operate(struct console *c, const char *text)
 	ret = lab_do(c->run, &op, &why);
 	if (c->result.status != LAB_DONE)
 		return RUN_IS_OVER;
+	if (ret == 0 && *why)
+		puts(why);
 	if (ret == 0)
 		return WENT_WELL;
 	fprintf(stderr, "refused: %s\n", why);

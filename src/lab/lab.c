@@ -208,7 +208,9 @@ static int create_vm(struct lab_vm_run *v)
 {
 	struct lab_run *run = v->run;
 	const struct sc_vm *vm = v->vm;
-	struct hv_pool *pool = lab_pool_find(run, run->s->pool[vm->pool].name);
+	/* Pool-0 is the default, whatever its name is by now. */
+	struct hv_pool *pool = vm->pool ? lab_pool_find(run, run->s->pool[vm->pool].name)
+					: mc_pool(run->machine);
 	int id = lab_domain_id(run, (unsigned)(v - run->vm));
 	int ret;
 
@@ -253,6 +255,10 @@ static void vm_due(struct mc_timer *t)
 		ret = link_guests(v->run);
 	if (ret == 0)
 		guest_start(v->guest);
+	else if (ret == -HV_ENOENT || ret == -HV_ENODEV)
+		mc_fail(v->run->machine, MC_FAULT_LAW,
+			"VM '%s' cannot be created: there is no pool '%s' with a pCPU", v->vm->name,
+			v->run->s->pool[v->vm->pool].name);
 	else
 		mc_fail(v->run->machine, ret == -HV_ENOMEM ? MC_FAULT_MEMORY : MC_FAULT_LAW,
 			"VM '%s' cannot be created (error %d)", v->vm->name, -ret);
@@ -480,7 +486,7 @@ int lab_do(struct lab_run *run, const struct sc_op *op, const char **why)
 	if (o.error)
 		return o.error;
 	while (going && !run->outcome.done)
-		going = lab_run_to(run, mc_now(run->machine) + LAB_RETRY);
+		going = lab_run_to(run, mc_now(run->machine) + run->operator.retry);
 	return going ? run->outcome.error : 0;
 }
 

@@ -26,6 +26,15 @@ int lab_refuse(struct lab_run *run, int error, const char *fmt, ...)
 	return error;
 }
 
+void lab_tell(struct lab_run *run, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(run->operator.text, sizeof(run->operator.text), fmt, args);
+	va_end(args);
+}
+
 /* ---- commands on VMs */
 
 /* A command of one scheduler does not reach a pool of another. */
@@ -118,6 +127,34 @@ static int pin(struct lab_vm_run *v, const struct sc_op *op)
 	return ret;
 }
 
+unsigned lab_vcpus_online(const struct hv_domain *d)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < d->nr_vcpus; i++)
+		n += !(d->vcpus[i]->pause_flags & HV_PF_DOWN);
+	return n;
+}
+
+/* Raising it above what the host has is mostly an error of typing: -i says that it is none. */
+static int set_vcpus(struct lab_vm_run *v, const struct sc_op *op)
+{
+	const struct hv_mask *online = hv_online_mask(mc_sys(v->run->machine));
+	unsigned pcpus = hv_mask_weight(online, SC_NW);
+
+	assert(op->vcpus <= v->mvm->nr_vcpus);
+	if (op->vcpus == 0)
+		return 0;
+	if (!op->ignore_host && op->vcpus > pcpus && op->vcpus > lab_vcpus_online(v->mvm->domain))
+		return lab_refuse(
+			v->run, -HV_EINVAL,
+			"%u vCPUs are more than the %u pCPUs that are on line ('-i' allows "
+			"that)",
+			op->vcpus, pcpus);
+	guest_set_vcpus(v->guest, op->vcpus);
+	return 0;
+}
+
 /* The domain is gone once its vCPUs have left their pCPUs. */
 static int destroy(struct lab_task *task, struct lab_vm_run *v)
 {
@@ -146,8 +183,7 @@ static int do_vm(struct lab_task *task, struct lab_vm_run *v)
 	case SC_OP_VCPU_PIN:
 		return pin(v, op);
 	case SC_OP_VCPU_SET:
-		guest_set_vcpus(v->guest, op->vcpus);
-		return 0;
+		return set_vcpus(v, op);
 	case SC_OP_PAUSE:
 		return hv_domain_pause(v->mvm->domain);
 	case SC_OP_UNPAUSE:
@@ -172,6 +208,8 @@ static int do_task(struct lab_run *run, struct lab_task *task)
 	const struct sc_op *op = task->op;
 	int ret = 0;
 
+	if (run->suspended && op->kind != SC_OP_RESUME)
+		return lab_refuse(run, -HV_EBUSY, "the host is suspended; 'resume' wakes it");
 	if (op->kind == SC_OP_SCHED_POOL)
 		return set_pool(run, op);
 	if (op->kind == SC_OP_FRAME)
@@ -227,8 +265,11 @@ static void end_task(struct lab_run *run, struct lab_task *task, int error)
 	if (outcome) {
 		outcome->done = true;
 		outcome->error = error;
-		snprintf(outcome->text, sizeof(outcome->text), "%s", error ? why : "");
+		snprintf(outcome->text, sizeof(outcome->text), "%s", error ? why : o->text);
 	} else if (error) {
+		/* One line in a report. */
+		for (char *c = o->text; (c = strchr(c, '\n')); c++)
+			*c = ';';
 		mc_fail(run->machine, MC_FAULT_LAW, "timeline, line %d: '%s' is refused: %s",
 			task->op->line, task->op->text, why);
 	}
@@ -249,11 +290,12 @@ static void work(struct lab_run *run)
 			task->since = mc_now(run->machine);
 			*o->text = '\0';
 		}
+		o->retry = LAB_RETRY;
 		ret = do_task(run, task);
 		if (task->op->kind >= SC_OP_POOL_CREATE)
 			mc_reshaped(run->machine);
 		if (ret == -HV_EAGAIN) {
-			mc_timer_set(&o->timer, mc_now(run->machine) + LAB_RETRY);
+			mc_timer_set(&o->timer, mc_now(run->machine) + o->retry);
 			return;
 		}
 		end_task(run, task, ret);

@@ -25,7 +25,8 @@ int lab_open(const struct scenario *s, uint64_t seed, const struct lab_options *
 bool lab_run_to(struct lab_run *run, hv_time until);
 /*
  * Carry out a command now; virtual time goes on until it is done. 0, or the hypervisor's negative
- * errno; *why says it in words, up to the next call. The run must not be over.
+ * errno; *why says it in words, up to the next call (or, with 0, what the command has to tell;
+ * mostly nothing). The run must not be over.
  */
 int lab_do(struct lab_run *run, const struct sc_op *op, const char **why);
 /* Fill the result. 0, -HV_ENOMEM. */

@@ -20,7 +20,8 @@ struct sc_command {
 	const char *word[SC_MAX_WORDS];
 	int column[SC_MAX_WORDS]; /* offset of the word in the text */
 	unsigned int n;
-	bool console; /* pools may exist that the scenario does not know */
+	const char *dir; /* files that it names start from here, NULL = where we are */
+	bool console;	 /* pools may exist that the scenario does not know */
 };
 
 #define SC_TEXT(c, ...) sc_format((c)->p->arena, __VA_ARGS__)
@@ -45,9 +46,12 @@ bool sc_command_cpus(struct sc_command *c, unsigned int i, struct hv_mask *out, 
 /* The pool that word i names, by name or number; checked as far as it can be known. */
 bool sc_command_pool(struct sc_command *c, unsigned int i, const char **pool);
 
-/* pool_commands.c: pools, hotplug. False and *known false when the command is none of them. */
+/* pool_commands.c: pools. False and *known false when the command is none of them. */
 bool sc_pool_command(struct sc_command *c, struct sc_op *op, bool *known);
+/* host_commands.c: pCPUs, suspend. Likewise. */
+bool sc_host_command(struct sc_command *c, struct sc_op *op, bool *known);
 /* The names of these commands, for messages; *n of them. */
 const char *const *sc_pool_commands(unsigned int *n);
+const char *const *sc_host_commands(unsigned int *n);
 
 #endif

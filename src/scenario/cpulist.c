@@ -27,6 +27,7 @@ struct list {
 	const struct sc_topology *topo;
 	struct hv_mask mask;
 	char *error;
+	bool nodes; /* numbers are those of nodes */
 };
 
 static int wrong(struct list *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -124,7 +125,7 @@ static int term(struct list *l, const char *text)
 {
 	const char *s = text;
 	bool take_away = skip(&s, "^");
-	bool node = skip(&s, "nodes:") || skip(&s, "node:");
+	bool node = skip(&s, "nodes:") || skip(&s, "node:") || l->nodes;
 	const char *what = node ? "node" : "pCPU";
 	unsigned int low, high;
 	char present[80];
@@ -156,10 +157,10 @@ static int term(struct list *l, const char *text)
 	return 0;
 }
 
-int sc_cpulist_parse(const char *text, const struct sc_topology *topo, struct hv_mask *out,
-		     char error[SC_CPULIST_ERROR], size_t *at)
+static int parse(const char *text, const struct sc_topology *topo, bool nodes, struct hv_mask *out,
+		 char error[SC_CPULIST_ERROR], size_t *at)
 {
-	struct list l = {.text = text, .topo = topo, .error = error};
+	struct list l = {.text = text, .topo = topo, .error = error, .nodes = nodes};
 	const char *s = text;
 	char word[96];
 	size_t len;
@@ -193,4 +194,16 @@ int sc_cpulist_parse(const char *text, const struct sc_topology *topo, struct hv
 	}
 	*out = l.mask;
 	return 0;
+}
+
+int sc_cpulist_parse(const char *text, const struct sc_topology *topo, struct hv_mask *out,
+		     char error[SC_CPULIST_ERROR], size_t *at)
+{
+	return parse(text, topo, false, out, error, at);
+}
+
+int sc_nodelist_parse(const char *text, const struct sc_topology *topo, struct hv_mask *out,
+		      char error[SC_CPULIST_ERROR], size_t *at)
+{
+	return parse(text, topo, true, out, error, at);
 }

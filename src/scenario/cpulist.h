@@ -20,5 +20,8 @@ struct sc_topology;
  */
 int sc_cpulist_parse(const char *text, const struct sc_topology *topo, struct hv_mask *out,
 		     char error[SC_CPULIST_ERROR], size_t *at);
+/* The pCPUs of a list of nodes: "0,2-3", "all,^1". Likewise. */
+int sc_nodelist_parse(const char *text, const struct sc_topology *topo, struct hv_mask *out,
+		      char error[SC_CPULIST_ERROR], size_t *at);
 
 #endif

@@ -19,6 +19,13 @@ const char *sc_file_dir(struct sc_arena *arena, const char *path)
 	return slash == path ? "/" : sc_strndup(arena, path, (size_t)(slash - path));
 }
 
+const char *sc_file_path(struct sc_arena *arena, const char *dir, const char *name)
+{
+	if (*name == '/' || !dir || !*dir || strcmp(dir, ".") == 0)
+		return name;
+	return sc_format(arena, "%s/%s", dir, name);
+}
+
 char *sc_file_text(struct sc_arena *arena, const char *path, size_t *len, int *error)
 {
 	FILE *file = fopen(path, "rb");
@@ -54,13 +61,11 @@ char *sc_file_text(struct sc_arena *arena, const char *path, size_t *len, int *e
 struct sc_node *sc_file_tree(struct sc_parse *p, const struct sc_mark *mark, const char *dir,
 			     const char *name, const char *what)
 {
-	const char *path = name;
+	const char *path = sc_file_path(p->arena, dir, name);
 	size_t len = 0;
 	int error = 0;
 	char *text;
 
-	if (*name != '/' && dir && *dir && strcmp(dir, ".") != 0)
-		path = sc_format(p->arena, "%s/%s", dir, name);
 	text = sc_file_text(p->arena, path, &len, &error);
 	if (!text) {
 		sc_error(p, mark, "cannot read %s '%s': %s", what, path, strerror(-error));

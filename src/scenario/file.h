@@ -11,6 +11,9 @@
 /* The directory part of a path, "." if it has none. */
 const char *sc_file_dir(struct sc_arena *arena, const char *path);
 
+/* A name that starts from dir, unless it is absolute. */
+const char *sc_file_path(struct sc_arena *arena, const char *dir, const char *name);
+
 /*
  * Whole text of a file, NUL-terminated. NULL and a negative errno in *error if it cannot be read.
  */

@@ -7,6 +7,7 @@
 #include "scenario/pools.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "scenario/cpulist.h"
@@ -14,7 +15,9 @@
 
 bool sc_pool_is_name(const char *text)
 {
-	return sc_is_name(text);
+	return isalpha((unsigned char)*text) &&
+	       text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+				 "_-.")] == '\0';
 }
 
 bool sc_sched_find(const char *name, enum sc_sched *out)
@@ -68,10 +71,10 @@ static bool read_name(struct sc_parse *p, struct sc_fields *f, const struct scen
 
 	if (!node || !sc_read_text(p, node, "name", &pool->name))
 		return false;
-	if (!sc_is_name(pool->name)) {
+	if (!sc_pool_is_name(pool->name)) {
 		sc_error(p, &node->mark,
 			 "name: '%s' is not a name, expected a letter, then letters, digits, '_', "
-			 "'-'",
+			 "'-', '.'",
 			 pool->name);
 		return false;
 	}
@@ -84,17 +87,16 @@ static bool read_name(struct sc_parse *p, struct sc_fields *f, const struct scen
 	return true;
 }
 
-static bool read_cpus(struct sc_parse *p, const struct sc_node *node, const char *what,
-		      const char *prefix, const struct scenario *s, struct hv_mask *out)
+static bool read_cpus(struct sc_parse *p, const struct sc_node *node, bool nodes,
+		      const struct scenario *s, struct hv_mask *out)
 {
+	const char *what = nodes ? "nodes" : "cpus", *text;
 	char error[SC_CPULIST_ERROR];
-	const char *text;
 	size_t at;
 
 	if (!sc_read_text(p, node, what, &text))
 		return false;
-	text = sc_format(p->arena, "%s%s", prefix, text);
-	if (sc_cpulist_parse(text, &s->topo, out, error, &at) < 0) {
+	if ((nodes ? sc_nodelist_parse : sc_cpulist_parse)(text, &s->topo, out, error, &at) < 0) {
 		sc_error(p, &node->mark, "%s: %s", what, error);
 		return false;
 	}
@@ -158,10 +160,7 @@ static void read_pool(struct sc_parse *p, const struct sc_node *node, struct sce
 		sc_error(p, &node->mark, "a pool: expected either 'cpus' or 'nodes'");
 		return;
 	}
-	if (nodes)
-		ok = read_cpus(p, nodes, "nodes", "nodes:", s, &pool.cpus) && ok;
-	else
-		ok = read_cpus(p, cpus, "cpus", "", s, &pool.cpus) && ok;
+	ok = read_cpus(p, nodes ? nodes : cpus, nodes, s, &pool.cpus) && ok;
 	if (!ok)
 		return;
 	check_cpus(p, &node->mark, s, &pool);
@@ -231,7 +230,8 @@ void sc_pool_take(struct sc_fields *f, const struct scenario *s, unsigned int *p
 	*pool = 0;
 	if (!node || !sc_read_text(f->p, node, "pool", &name))
 		return;
-	while (*pool < s->n_pools && strcmp(s->pool[*pool].name, name) != 0)
+	while (*pool < s->n_pools && strcmp(s->pool[*pool].name, name) != 0 &&
+	       strcmp(sc_format(f->p->arena, "%u", *pool), name) != 0)
 		(*pool)++;
 	if (*pool < s->n_pools)
 		return;

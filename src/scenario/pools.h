@@ -12,11 +12,11 @@
  * the command line must be there.
  */
 void sc_pools_read(struct sc_parse *p, const struct sc_node *list, struct scenario *s);
-/* The key `pool` of a VM: its index. */
+/* The key `pool` of a VM, a name or a number: its index. */
 void sc_pool_take(struct sc_fields *f, const struct scenario *s, unsigned int *pool);
 void sc_pools_print(FILE *out, const struct scenario *s);
 
-/* A letter, then letters, digits, '_', '-'. */
+/* A letter, then letters, digits, '_', '-', '.'. */
 bool sc_pool_is_name(const char *text);
 /* "Pool-0, rt": the pools that are known. */
 const char *sc_pool_names(struct sc_arena *arena, const struct scenario *s);

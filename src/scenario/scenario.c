@@ -184,7 +184,7 @@ static bool read_scenario(struct sc_parse *p, const struct sc_node *root, const 
 		/* Names of VMs that could not be read would only give errors that are no errors. */
 		if (p->diag->errors == errors) {
 			sc_frame_read(p, frame, s);
-			sc_timeline_read(p, timeline, s);
+			sc_timeline_read(p, timeline, dir, s);
 			sc_frame_check(p, root->mark.file, s);
 			sc_gran_check(p, &cmdline_mark, s);
 			check_until(p, s, &until);

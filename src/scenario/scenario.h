@@ -262,7 +262,7 @@ enum sc_op_kind {
 	SC_OP_UNPAUSE,
 	SC_OP_DESTROY,
 	SC_OP_OVERRUN,	   /* overrun DOM VCPU TIME: its next run is not ended for TIME (a fault) */
-	SC_OP_POOL_CREATE, /* cpupool-create name=N [sched=S] [gran=G] [cpus=L | nodes=L] */
+	SC_OP_POOL_CREATE, /* cpupool-create [-n] [FILE] [name=N] [sched=S] [gran=G] [cpus=L] ... */
 	SC_OP_POOL_DESTROY,    /* cpupool-destroy POOL */
 	SC_OP_POOL_RENAME,     /* cpupool-rename POOL NAME */
 	SC_OP_POOL_CPU_ADD,    /* cpupool-cpu-add POOL LIST */
@@ -271,6 +271,10 @@ enum sc_op_kind {
 	SC_OP_CPU_ONLINE,      /* cpu-online N */
 	SC_OP_CPU_OFFLINE,     /* cpu-offline N */
 	SC_OP_SMT,	       /* smt-enable, smt-disable */
+	SC_OP_SUSPEND,	       /* suspend: the host */
+	SC_OP_RESUME,	       /* resume [lost=LIST] */
+	SC_OP_POOL_SPLIT,      /* cpupool-numa-split */
+	SC_OP_POOL_GRAN,       /* xenhypfs write /cpupool/ID/sched-gran MODE */
 };
 
 /* A change of one vCPU, or of all, under rtds. */
@@ -290,7 +294,8 @@ struct sc_op {
 	bool set_ratelimit, set_tslice, set_migration_delay;
 	unsigned int weight, cap;
 	struct hv_mask hard, soft;
-	unsigned int vcpus;					  /* vcpu-set */
+	unsigned int vcpus;					  /* vcpu-set; 0 = leave */
+	bool ignore_host;					  /* vcpu-set -i */
 	unsigned int ratelimit_us, tslice_ms, migration_delay_us; /* sched pool */
 	int64_t time;						  /* overrun */
 	struct sc_rtds_change *rtds;				  /* sched-rtds, in this order */
@@ -298,9 +303,10 @@ struct sc_op {
 	struct sc_frame frame; /* arinc653-set */
 	/* Pools and pCPUs. A pool's name is looked up when the command is done. */
 	const char *pool, *name; /* pool, NULL = Pool-0; name: cpupool-rename */
-	struct hv_mask cpus;	 /* may be empty */
+	struct hv_mask cpus;	 /* may be empty; resume: those that are lost */
 	bool set_sched, set_gran, on;
-	enum sc_sched sched; /* cpupool-create, and that of a sched-* command */
+	bool of_nodes, dry_run; /* cpupool-create: those of `cpus` that are free; -n */
+	enum sc_sched sched;	/* cpupool-create, and that of a sched-* command */
 	enum hv_gran gran;
 	const char *text;
 	int line;

@@ -18,6 +18,7 @@
 #include "scenario/realtime.h"
 
 #define MAX_REPEATS   10000000
+#define MAX_COMMANDS  40 /* of all names */
 #define RATELIMIT_MIN 100
 #define RATELIMIT_MAX 500000
 #define TSLICE_MAX    1000			   /* ms */
@@ -344,12 +345,25 @@ static bool cmd_pin(struct sc_command *c, struct sc_op *op)
 	return true;
 }
 
-/* vcpu-set DOM N */
+/* vcpu-set [-i] DOM N */
 static bool cmd_set(struct sc_command *c, struct sc_op *op)
 {
+	unsigned int at = 1;
+	const char *n;
+
 	op->kind = SC_OP_VCPU_SET;
-	return sc_need_words(c, 3, 3, "vcpu-set DOM N") && sc_command_vm(c, 1, op) &&
-	       sc_read_number(c, 2, "number of vCPUs", 1, sc_min_maxvcpus(c, op), &op->vcpus);
+	if (c->n > 1 && (strcmp(c->word[1], "-i") == 0 || strcmp(c->word[1], "--ignore-host") == 0))
+		op->ignore_host = at++;
+	if (!sc_need_words(c, at + 2, at + 2, "vcpu-set [-i] DOM N") || !sc_command_vm(c, at, op))
+		return false;
+	n = c->word[at + 1];
+	n += *n == '-';
+	if (*n && n[strspn(n, "0123456789")] == '\0' &&
+	    (n != c->word[at + 1] || n[strspn(n, "0")] == '\0')) {
+		sc_warning(c->p, &c->mark, "less than one vCPU: '%s' is ignored", c->text);
+		return true;
+	}
+	return sc_read_number(c, at + 1, "number of vCPUs", 1, sc_min_maxvcpus(c, op), &op->vcpus);
 }
 
 static bool cmd_plain(struct sc_command *c, struct sc_op *op)
@@ -393,12 +407,20 @@ static bool cmd_overrun(struct sc_command *c, struct sc_op *op)
 
 static bool unknown_command(struct sc_command *c, const char *const *names, size_t n)
 {
-	static const char *const looking[] = {"run",	      "run-to", "vcpu-list", "list",
-					      "cpupool-list", "info",	"help",	     "quit"};
+	static const char *const looking[] = {"run",  "run-to",	      "vcpu-list",
+					      "list", "cpupool-list", "info",
+					      "help", "quit",	      "debug-keys"};
+	const size_t n_looking = sizeof(looking) / sizeof(looking[0]);
 	const char *close = sc_closest(c->word[0], names, n), *list = names[0];
 
+	for (size_t i = 0; i < n_looking; i++) {
+		if (strcmp(c->word[0], looking[i]) == 0)
+			return sc_wrong_at(
+				c, 0,
+				SC_TEXT(c, "'%s' is a command of the console only", looking[i]));
+	}
 	if (c->console && !close)
-		close = sc_closest(c->word[0], looking, sizeof(looking) / sizeof(looking[0]));
+		close = sc_closest(c->word[0], looking, n_looking);
 
 	if (close)
 		return sc_wrong_at(
@@ -413,6 +435,19 @@ static bool unknown_command(struct sc_command *c, const char *const *names, size
 	return sc_wrong_at(c, 0, SC_TEXT(c, "unknown command '%s', expected %s", c->word[0], list));
 }
 
+/* Those of the other files, behind the first n: how many there are then. */
+static size_t add_names(const char *names[MAX_COMMANDS], size_t n)
+{
+	unsigned int n_pool, n_host;
+	const char *const *pool = sc_pool_commands(&n_pool);
+	const char *const *host = sc_host_commands(&n_host);
+
+	assert(n + n_pool + n_host <= MAX_COMMANDS);
+	memcpy(names + n, pool, n_pool * sizeof(*names));
+	memcpy(names + n + n_pool, host, n_host * sizeof(*names));
+	return n + n_pool + n_host;
+}
+
 static bool parse_command(struct sc_command *c, struct sc_op *op)
 {
 	static const struct {
@@ -424,9 +459,8 @@ static bool parse_command(struct sc_command *c, struct sc_op *op)
 			{"pause", cmd_plain},	      {"unpause", cmd_plain},
 			{"destroy", cmd_plain},	      {"overrun", cmd_overrun}};
 	const size_t n = sizeof(commands) / sizeof(commands[0]);
-	const char *names[32];
-	const char *const *more;
-	unsigned int xl = 0, n_more;
+	const char *names[MAX_COMMANDS];
+	unsigned int xl = 0;
 	bool known, ok;
 
 	if (!sc_split(c))
@@ -444,21 +478,19 @@ static bool parse_command(struct sc_command *c, struct sc_op *op)
 			return commands[i].parse(c, op);
 	}
 	ok = sc_pool_command(c, op, &known);
+	if (!known)
+		ok = sc_host_command(c, op, &known);
 	if (known)
 		return ok;
-	more = sc_pool_commands(&n_more);
-	assert(n + n_more <= sizeof(names) / sizeof(names[0]));
-	for (unsigned int i = 0; i < n_more; i++)
-		names[n + i] = more[i];
-	return unknown_command(c, names, n + n_more);
+	return unknown_command(c, names, add_names(names, n));
 }
 
 /* --- The list --------------------------------------------------------------------------------- */
 
-static bool read_op(struct sc_parse *p, const struct sc_node *node, const struct scenario *s,
-		    struct sc_op *op)
+static bool read_op(struct sc_parse *p, const struct sc_node *node, const char *dir,
+		    const struct scenario *s, struct sc_op *op)
 {
-	struct sc_command c = {.p = p, .s = s, .mark = node->mark};
+	struct sc_command c = {.p = p, .s = s, .mark = node->mark, .dir = dir};
 
 	*op = (struct sc_op){.vcpu = -1};
 	if (!sc_read_text(p, node, "do", &c.text))
@@ -468,20 +500,20 @@ static bool read_op(struct sc_parse *p, const struct sc_node *node, const struct
 	return parse_command(&c, op);
 }
 
-static void read_ops(struct sc_parse *p, const struct sc_node *node, const struct scenario *s,
-		     struct sc_event *e)
+static void read_ops(struct sc_parse *p, const struct sc_node *node, const char *dir,
+		     const struct scenario *s, struct sc_event *e)
 {
 	unsigned int n = node->kind == SC_LIST ? node->n_children : 1;
 
 	e->op = sc_alloc(p->arena, n, sizeof(e->op[0]));
 	if (node->kind != SC_LIST) {
-		e->n_ops = read_op(p, node, s, e->op);
+		e->n_ops = read_op(p, node, dir, s, e->op);
 		return;
 	}
 	if (n == 0)
 		sc_error(p, &node->mark, "do: the list is empty");
 	for (const struct sc_node *c = node->child; c; c = c->next)
-		e->n_ops += read_op(p, c, s, &e->op[e->n_ops]);
+		e->n_ops += read_op(p, c, dir, s, &e->op[e->n_ops]);
 }
 
 static void read_repeat(struct sc_parse *p, struct sc_fields *f, const struct scenario *s,
@@ -514,8 +546,8 @@ static void read_repeat(struct sc_parse *p, struct sc_fields *f, const struct sc
 	e->count = (uint64_t)(bounded && times < fit ? times : fit);
 }
 
-static void read_event(struct sc_parse *p, const struct sc_node *node, struct scenario *s,
-		       struct sc_event *e)
+static void read_event(struct sc_parse *p, const struct sc_node *node, const char *dir,
+		       struct scenario *s, struct sc_event *e)
 {
 	const struct sc_node *what;
 	struct sc_fields f;
@@ -527,7 +559,7 @@ static void read_event(struct sc_parse *p, const struct sc_node *node, struct sc
 	read_repeat(p, &f, s, e);
 	what = sc_require(&f, "do");
 	if (what)
-		read_ops(p, what, s, e);
+		read_ops(p, what, dir, s, e);
 	sc_fields_close(&f);
 	if (e->at > s->run.warmup + s->run.duration)
 		sc_warning(p, &node->mark, "this is after the end of the run");
@@ -579,7 +611,9 @@ static void check_slices(struct sc_parse *p, const char *file, const struct scen
 static bool makes_pools(const struct sc_node *node)
 {
 	if (node->kind == SC_SCALAR)
-		return strstr(node->text, "cpupool-create") || strstr(node->text, "cpupool-rename");
+		return strstr(node->text, "cpupool-create") ||
+		       strstr(node->text, "cpupool-rename") ||
+		       strstr(node->text, "cpupool-numa-split");
 	for (const struct sc_node *c = node->child; c; c = c->next) {
 		if (makes_pools(c))
 			return true;
@@ -603,13 +637,14 @@ bool scenario_command(struct scenario_file *f, const struct scenario *s, const c
 	return parse_command(&c, op);
 }
 
-void sc_timeline_read(struct sc_parse *p, const struct sc_node *list, struct scenario *s)
+void sc_timeline_read(struct sc_parse *p, const struct sc_node *list, const char *dir,
+		      struct scenario *s)
 {
 	if (!list || !sc_read_list(p, list, "timeline"))
 		return;
 	s->event = sc_alloc(p->arena, list->n_children, sizeof(s->event[0]));
 	s->pools_change = makes_pools(list);
 	for (const struct sc_node *c = list->child; c; c = c->next)
-		read_event(p, c, s, &s->event[s->n_events++]);
+		read_event(p, c, dir, s, &s->event[s->n_events++]);
 	check_slices(p, list->mark.file, s);
 }

@@ -8,7 +8,11 @@
 #include "scenario/scenario.h"
 #include "scenario/tree.h"
 
-/* Reads the list into s->event; the VMs and the topology of s must be there. */
-void sc_timeline_read(struct sc_parse *p, const struct sc_node *list, struct scenario *s);
+/*
+ * Reads the list into s->event; the VMs and the topology of s must be there. Pool files start from
+ * dir.
+ */
+void sc_timeline_read(struct sc_parse *p, const struct sc_node *list, const char *dir,
+		      struct scenario *s);
 
 #endif

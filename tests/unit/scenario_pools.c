@@ -134,8 +134,8 @@ static void pools_are_made_as_with_xl(void **state)
 	assert_int_equal(o->gran, HV_GRAN_CORE);
 	o = op("cpupool-create name=x");
 	assert_true(hv_mask_empty(&o->cpus, SC_NW) && !o->set_sched);
-	refused("cpupool-create sched=rtds", "expected 'cpupool-create name=NAME");
-	refused("cpupool-create name=x colour=red", "found 'colour=red', expected name=");
+	refused("cpupool-create sched=rtds", "expected 'cpupool-create [-n] [FILE] [name=NAME]");
+	refused("cpupool-create name=x colour=red", "unknown key 'colour', expected name, sched");
 	refused("cpupool-create name=x cpus=99", "99");
 }
 

@@ -255,7 +255,15 @@ static void other_commands(void **state)
 	(void)state;
 	assert_int_equal(o->kind, SC_OP_VCPU_SET);
 	assert_int_equal(o->vcpus, 3);
-	refused("vcpu-set a 0", "found '0', expected 1..4");
+	assert_false(o->ignore_host);
+	o = op("vcpu-set -i a 4");
+	assert_true(o->ignore_host);
+	assert_int_equal(o->vcpus, 4);
+	assert_int_equal(op("vcpu-set a 0")->vcpus, 0); /* less than one: ignored, with a warning */
+	assert_non_null(strstr(messages, "warning: less than one vCPU: 'vcpu-set a 0' is ignored"));
+	assert_int_equal(op("vcpu-set a -2")->vcpus, 0);
+	refused("vcpu-set a -", "found '-', expected 1..4");
+	refused("vcpu-set -i a", "expected 'vcpu-set [-i] DOM N'");
 	refused("vcpu-set a 5", "found '5', expected 1..4");
 	o = op("overrun dom0 1 1300ms");
 	assert_int_equal(o->kind, SC_OP_OVERRUN);
