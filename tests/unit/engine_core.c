@@ -301,6 +301,31 @@ static void the_only_running_member_stops_when_paused_before_its_sibling_is_load
 	fake_check(f);
 }
 
+/* 10: both are to leave alone; the second one may not, and asks for a decision. */
+static void the_last_member_that_runs_is_never_switched_off_alone(void **state)
+{
+	struct fake *f = *state;
+	struct hv_domain *a = running(f, 1, 2, 2);
+
+	hv_pause(a->vcpus[1]); /* leaves alone */
+	hv_pause(a->vcpus[0]); /* no member is left: the policy's affair */
+	hv_unpause(a->vcpus[1]);
+	hv_pause(a->vcpus[0]); /* once more, and now there is one: leaves alone */
+	hv_pause(a->vcpus[1]);
+	assert_true(a->vcpus[0]->force_switch && a->vcpus[1]->force_switch);
+	f->pending[2] = f->pending[3] = HV_EVENT_SLAVE;
+	fake_turn(f, 2);
+	assert_int_equal(f->forced, 1);
+	fake_turn(f, 3);
+	assert_int_equal(f->forced, 1);
+	assert_ptr_equal(hv_pcpu_loaded(f->sys, 3), a->vcpus[1]);
+	assert_true(f->pending[3] & HV_EVENT_SCHEDULE);
+	fake_drain(f);
+	assert_false(a->units->is_running);
+	assert_int_equal(a->vcpus[1]->runstate.state, HV_OFFLINE);
+	fake_check(f);
+}
+
 /* 11 */
 static void requests_on_both_threads_make_one_gathering_and_none_is_lost(void **state)
 {
@@ -317,6 +342,26 @@ static void requests_on_both_threads_make_one_gathering_and_none_is_lost(void **
 	fake_drain(f);
 	assert_string_equal(OPS(f), "schedule d1v0; schedule d1v0");
 	assert_int_equal(f->nr_timers, 1); /* the slice's */
+}
+
+/* 11: the old slice ends where the gathering begins, so that one timer is armed once. */
+static void the_slice_ends_when_a_gathering_begins(void **state)
+{
+	struct fake *f = *state;
+
+	probe_of(f->pool->sched)->slice = 1000;
+	running(f, 1, 2, 2);
+	fake_event(f, 2, HV_EVENT_SCHEDULE);
+	fake_drain(f);
+	assert_int_equal(f->nr_timers, 1);
+	f->now += 400;
+	f->pending[3] = HV_EVENT_SCHEDULE;
+	fake_turn(f, 3);
+	assert_true(f->waiting[3]);
+	assert_int_equal(f->nr_timers, 0);
+	fake_drain(f);
+	assert_int_equal(f->nr_timers, 1);
+	assert_int_equal(fake_first_timer(f)->expiry, f->now + 1000);
 }
 
 /* A host that handles both events at once loses none either. */
@@ -366,6 +411,7 @@ static void work_leaves_the_gathering_of_an_idle_core_and_comes_back(void **stat
 	assert_int_equal(fake_event(f, 2, 0).kind, HV_KEEP);
 	assert_true(hv_work_ready(f->sys, 2));
 	assert_int_equal(idle->enter, 2);
+	assert_true(f->pending[2] & HV_EVENT_SLAVE);
 	fake_check(f);
 	hv_work(f->sys, 2, false);
 	fake_drain(f);
@@ -395,6 +441,25 @@ static void a_forced_switch_goes_before_the_gathering(void **state)
 	fake_drain(f);
 	assert_string_equal(OPS(f), "wake d1v0; schedule d1v0");
 	assert_int_equal(a->units->enter, 0);
+}
+
+/* One SLAVE request stands for both, a switch of this vCPU alone and a gathering (2.7). */
+static void a_forced_switch_does_not_lose_a_gathering_that_called_meanwhile(void **state)
+{
+	struct fake *f = *state;
+	struct hv_domain *a = running(f, 1, 2, 2);
+
+	hv_pause(a->vcpus[1]);
+	f->pending[2] = HV_EVENT_SCHEDULE;
+	fake_turn(f, 2);
+	assert_true(f->waiting[2]);
+	fake_turn(f, 3);
+	assert_int_equal(f->forced, 1);
+	assert_int_equal(f->pending[3], HV_EVENT_SLAVE);
+	assert_true(f->waiting[2]);
+	fake_drain(f);
+	assert_string_equal(OPS(f), "schedule d1v0");
+	assert_ptr_equal(fake_guest(f, 2), a->vcpus[0]);
 }
 
 /* 16 */
@@ -477,10 +542,16 @@ static void a_hard_mask_needs_a_master(void **state)
 	struct fake *f = *state;
 	struct hv_domain *a = running(f, 1, 2, 4);
 	struct hv_mask outside = fake_mask1(8), thread = fake_mask1(3), master = fake_mask1(2);
+	struct hv_domain *b;
+	struct hv_vcpu *v;
 
 	assert_int_equal(hv_affinity_set(a->vcpus[0], &outside, NULL), -HV_EINVAL);
 	assert_int_equal(hv_affinity_set(a->vcpus[0], &thread, NULL), -HV_EINVAL);
 	assert_int_equal(hv_affinity_set(a->vcpus[0], &master, NULL), 0);
+	/* nor is a vCPU made with such a mask */
+	assert_int_equal(hv_domain_create(f->pool, 2, 1, &b), 0);
+	assert_int_equal(hv_vcpu_create(b, NULL, &thread, NULL, &v), -HV_EINVAL);
+	assert_int_equal(hv_vcpu_create(b, NULL, &master, NULL, &v), 0);
 	fake_drain(f);
 	assert_ptr_equal(fake_guest(f, 2), a->vcpus[0]);
 	assert_ptr_equal(fake_guest(f, 3), a->vcpus[1]);
@@ -557,11 +628,14 @@ int main(void)
 		TEST(the_last_member_that_runs_takes_the_unit_along),
 		TEST(one_that_wakes_and_is_paused_before_its_turn_stays_off),
 		TEST(the_only_running_member_stops_when_paused_before_its_sibling_is_loaded),
+		TEST(the_last_member_that_runs_is_never_switched_off_alone),
 		TEST(requests_on_both_threads_make_one_gathering_and_none_is_lost),
+		TEST(the_slice_ends_when_a_gathering_begins),
 		TEST(both_events_in_one_call),
 		TEST(a_pcpu_that_waits_can_do_other_things),
 		TEST(work_leaves_the_gathering_of_an_idle_core_and_comes_back),
 		TEST(a_forced_switch_goes_before_the_gathering),
+		TEST(a_forced_switch_does_not_lose_a_gathering_that_called_meanwhile),
 		TEST(time_is_accounted_for_in_a_unit),
 		TEST(a_yield_of_the_only_runnable_unit_continues_it),
 		TEST(a_running_unit_moves_as_a_whole),

@@ -301,6 +301,50 @@ static void hv_check_names_the_law_that_is_broken(void **state)
 	d->vcpus[1]->pause_flags = HV_PF_DOWN;
 }
 
+/* The same of a core that switches from one guest to another: I1, I4, I5, I6. */
+static void hv_check_names_the_law_of_the_rendezvous_that_is_broken(void **state)
+{
+	struct fake *f = calloc(1, sizeof(*f));
+	struct hv_domain *a, *b;
+	struct hv_vcpu *idle;
+	struct hv_resource *r;
+
+	(void)state;
+	assert_int_equal(fake_create(f, 1, 1, 2, probe_policies), 0);
+	fake_boot_gran(f, "probe", HV_GRAN_CORE);
+	r = hv_resource_of(f->sys, 0);
+	a = fake_domain(f, 1, 1);
+	b = fake_domain(f, 2, 1);
+	hv_vcpu_up(a->vcpus[0]);
+	fake_drain(f);
+	idle = hv_pcpu_loaded(f->sys, 1);
+	assert_true(idle->idle && r->curr == a->units);
+	BROKEN(f, b->units->enter = 1, b->units->enter = 0,
+	       "I1: only the current unit of a resource has a rendezvous");
+	BROKEN(f, r->idle->leave = 1, r->idle->leave = 0,
+	       "I1: only the current unit of a resource has a rendezvous");
+	BROKEN(f, a->units->enter = 1, a->units->enter = 0,
+	       "I4: enter counts the pCPUs that have not arrived");
+	BROKEN(f, a->units->leave = 2, a->units->leave = 0,
+	       "leave counts the pCPUs that have not saved, plus one");
+	BROKEN(f, idle->unit = r->idle, idle->unit = a->units,
+	       "I6: loaded vCPUs of a resource belong to its current unit");
+	f->hold_saves = true;
+	hv_pause(a->vcpus[0]);
+	fake_drain(f);
+	assert_int_equal(r->curr->leave, 2); /* pCPU 1 had nothing to save */
+	BROKEN(f, r->curr->enter = 2, r->curr->enter = 0,
+	       "a rendezvous begins when the last one is over");
+	BROKEN(f, r->curr->leave = 3, r->curr->leave = 2,
+	       "leave counts the pCPUs that have not saved, plus one");
+	BROKEN(f, r->curr->leave = 0, r->curr->leave = 2, "I5: leave is 0 outside a switch");
+	f->hold_saves = false;
+	fake_save(f, 0);
+	fake_drain(f);
+	fake_destroy(f);
+	free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +359,7 @@ int main(void)
 		cmocka_unit_test(a_policy_that_chooses_what_cannot_run_here_is_caught),
 		TEST(a_second_pass_before_the_save_is_a_bug_of_the_host),
 		TEST(hv_check_names_the_law_that_is_broken),
+		cmocka_unit_test(hv_check_names_the_law_of_the_rendezvous_that_is_broken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

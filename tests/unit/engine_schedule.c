@@ -454,6 +454,30 @@ static void block_with_an_event_between_flag_and_check_returns_without_deschedul
 	assert_int_equal(state_of(v), HV_BLOCKED);
 }
 
+/* Bug 16 of real Xen: the flag was not seen by a sender that came in between. */
+static bool looks_after_the_flag(void *arg)
+{
+	struct hv_vcpu *v = arg;
+
+	assert_int_equal(v->pause_flags, HV_PF_BLOCKED);
+	assert_true(hv_wake(v)); /* the sender's part, on another pCPU */
+	return false;		 /* and nothing to be seen here yet */
+}
+
+static void a_wake_while_block_looks_is_not_lost(void **state)
+{
+	struct fake *f = *state;
+	struct hv_vcpu *v = fake_domain(f, 1, 1)->vcpus[0];
+
+	hv_vcpu_up(v);
+	fake_drain(f);
+	hv_block(v, looks_after_the_flag, v);
+	fake_drain(f);
+	assert_ptr_equal(fake_guest(f, v->pcpu), v);
+	assert_int_equal(v->pause_flags, 0);
+	assert_int_equal(state_of(v), HV_RUNNING);
+}
+
 static void yield_of_a_sole_runnable_unit_continues_it(void **state)
 {
 	struct fake *f = *state;
@@ -522,6 +546,7 @@ int main(void)
 		TEST(a_domain_pause_stops_every_vcpu_and_counts_apart),
 		TEST(every_change_of_flags_and_counts_is_traced_with_the_value_after),
 		TEST(block_with_an_event_between_flag_and_check_returns_without_descheduling),
+		TEST(a_wake_while_block_looks_is_not_lost),
 		TEST(yield_of_a_sole_runnable_unit_continues_it),
 		TEST(work_sends_the_pcpu_idle_and_the_unit_resumes_afterwards),
 	};
