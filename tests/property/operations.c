@@ -560,6 +560,7 @@ static void pool_operation(struct trial *t)
 	if (rc && rc != -HV_EAGAIN)
 		expect_picture(t, &turns.before);
 	check(t);
+	nr_kept_off += rc == -HV_EADDRINUSE;
 	if (rc == -HV_EAGAIN && draw(t, 2))
 		rc = finish_operation(t, op, at, c, d, what);
 	nr_done[op] += rc == 0;
