@@ -33,9 +33,21 @@ bool hv_unit_waits(const struct hv_unit *u)
 	return u->pinned && holds(u, HV_PIN_WAIT);
 }
 
+/* What holds it on this resource, or will: 0 = nothing. (A wait may be named that nobody holds.) */
+static unsigned reasons_at(const struct hv_unit *u, const struct hv_resource *r)
+{
+	unsigned reasons = 0;
+
+	if (u->pinned && u->override_to == r->master)
+		reasons |= HV_PIN_OVERRIDE;
+	if (u->pinned && hv_mask_test(&u->hard, r->master))
+		reasons |= HV_PIN_WAIT;
+	return reasons;
+}
+
 bool hv_unit_pinned_to(const struct hv_unit *u, const struct hv_resource *r)
 {
-	return u->pinned && (hv_mask_test(&u->hard, r->master) || u->override_to == r->master);
+	return reasons_at(u, r) != 0;
 }
 
 bool hv_resource_has_pins(const struct hv_resource *r)
@@ -90,13 +102,14 @@ void hv_unit_drop_pins(struct hv_unit *u, unsigned reasons)
 	follow(u);
 }
 
-/* After its pins have changed: releases the unit's lock, and sends it where it must be. */
+/*
+ * After its pins have changed: releases the unit's lock, and sends it where it must be. One that
+ * does not run looks for a place anew in any case: what it may use now may be free.
+ */
 static void go_there(struct hv_unit *u, struct hv_lock *l)
 {
-	bool moves;
+	bool moves = !u->is_running || !hv_mask_test(&u->hard, u->res->master);
 
-	follow(u);
-	moves = !hv_mask_test(&u->hard, u->res->master);
 	if (moves)
 		hv_migrate_start(u);
 	hv_lock_release(u->sys, l);
@@ -115,6 +128,7 @@ static void pin(struct hv_vcpu *v, unsigned reason, uint32_t master)
 	v->pins |= (uint8_t)reason;
 	if (reason == HV_PIN_OVERRIDE)
 		u->override_to = master;
+	follow(u);
 	go_there(u, l);
 }
 
@@ -123,6 +137,7 @@ static void unpin(struct hv_vcpu *v, unsigned reasons)
 	struct hv_lock *l = hv_unit_lock(v->unit);
 
 	v->pins &= (uint8_t)~reasons;
+	follow(v->unit);
 	go_there(v->unit, l);
 }
 
@@ -195,14 +210,13 @@ void hv_pins_lost(struct hv_resource *r)
 {
 	for (struct hv_domain *d = r->sys->domains; d; d = d->link) {
 		for (struct hv_unit *u = d->pool == r->pool ? d->units : NULL; u; u = u->link) {
-			struct hv_lock *l = hv_unit_lock(u);
-			bool here = u->pinned && hv_mask_test(&u->hard, r->master);
+			struct hv_lock *l;
 
-			if (u->pinned && u->override_to == r->master)
-				hv_unit_drop_pins(u, HV_PIN_OVERRIDE);
-			if (here)
-				hv_unit_drop_pins(u, HV_PIN_WAIT);
-			hv_lock_release(r->sys, l);
+			if (!reasons_at(u, r))
+				continue;
+			l = hv_unit_lock(u);
+			hv_unit_drop_pins(u, reasons_at(u, r));
+			go_there(u, l);
 		}
 	}
 }
