@@ -117,14 +117,17 @@ static void help(void)
 	     "Looking (columns as xl prints them):");
 	console_show_help();
 	puts("Pools:\n"
-	     "  cpupool-create name=NAME [sched=SCHED] [gran=GRAN] [cpus=LIST] [nodes=LIST]\n"
+	     "  cpupool-create [-n] [FILE] [name=NAME] [sched=SCHED] [gran=GRAN] [cpus=LIST]\n"
+	     "                 [nodes=LIST]  (-n: only show; FILE: these keys, as xl has them)\n"
 	     "  cpupool-destroy POOL        cpupool-rename POOL NAME\n"
 	     "  cpupool-cpu-add POOL LIST   cpupool-cpu-remove POOL LIST\n"
-	     "  cpupool-migrate DOM POOL\n"
-	     "pCPUs:\n"
+	     "  cpupool-migrate DOM POOL    cpupool-numa-split\n"
+	     "  xenhypfs write /cpupool/ID/sched-gran cpu|core|socket\n"
+	     "Host:\n"
 	     "  cpu-offline N   cpu-online N   smt-enable   smt-disable\n"
+	     "  suspend         resume [lost=LIST]\n"
 	     "VMs:\n"
-	     "  vcpu-pin DOM VCPU|all HARD [SOFT]                    vcpu-set DOM N\n"
+	     "  vcpu-pin DOM VCPU|all HARD [SOFT]                    vcpu-set [-i] DOM N\n"
 	     "  pause DOM   unpause DOM   destroy DOM\n"
 	     "  sched-credit2 -d DOM [-w WEIGHT] [-c CAP]\n"
 	     "  sched-credit2 [-p POOL] -s -r US\n"
@@ -164,7 +167,7 @@ static bool split(char *text, struct console_line *line)
 
 	line->n = 0;
 	for (char *w = strtok_r(text, " \t", &save); w; w = strtok_r(NULL, " \t", &save)) {
-		if (line->n == 0 && strcmp(w, "xl") == 0)
+		if (line->n == 0 && (strcmp(w, "xl") == 0 || strcmp(w, "xen-hptool") == 0))
 			continue;
 		if (line->n == CONSOLE_WORDS) {
 			fputs("too many words\n", stderr);

@@ -11,25 +11,23 @@
 
 #include "lab/host.h"
 
-#define MASK_TEXT 512
-
 static bool wrong(const char *command, const char *usage)
 {
 	fprintf(stderr, "%s: expected '%s'\n", command, usage);
 	return false;
 }
 
-static void print_list(struct lab_run *run, const struct hv_mask *machine, char text[MASK_TEXT])
+const char *console_cpus(struct lab_run *run, const struct hv_mask *machine,
+			 char text[CONSOLE_MASK])
 {
 	struct hv_mask user;
 
 	lab_mask_to_user(lab_scenario(run), machine, &user);
-	sc_mask_format(&user, text, MASK_TEXT);
+	return sc_mask_format(&user, text, CONSOLE_MASK);
 }
 
-/* "all", "none" or ranges. */
-static const char *affinity(struct lab_run *run, const struct hv_mask *machine,
-			    char text[MASK_TEXT])
+const char *console_affinity(struct lab_run *run, const struct hv_mask *machine,
+			     char text[CONSOLE_MASK])
 {
 	const struct scenario *s = lab_scenario(run);
 	struct hv_mask user;
@@ -39,16 +37,17 @@ static const char *affinity(struct lab_run *run, const struct hv_mask *machine,
 		return "none";
 	if (hv_mask_subset(&s->topo.present, &user, SC_NW))
 		return "all";
-	return sc_mask_format(&user, text, MASK_TEXT);
+	return sc_mask_format(&user, text, CONSOLE_MASK);
 }
 
-static const char *domain_name(const struct sc_vm *vm)
+const char *console_vm_name(struct lab_run *run, unsigned vm)
 {
-	return vm->dom0 ? "Domain-0" : vm->name;
+	const struct sc_vm *sc = &lab_scenario(run)->vm[vm];
+
+	return sc->dom0 ? "Domain-0" : sc->name;
 }
 
-/* The VMs that a word names: a VM, a group, its domain number. */
-static bool find_vms(struct lab_run *run, const char *word, unsigned *first, unsigned *n)
+bool console_find_vms(struct lab_run *run, const char *word, unsigned *first, unsigned *n)
 {
 	const struct scenario *s = lab_scenario(run);
 	char *end;
@@ -69,7 +68,7 @@ static bool find_vms(struct lab_run *run, const char *word, unsigned *first, uns
 	return false;
 }
 
-static struct hv_domain *domain_of(struct lab_run *run, unsigned vm)
+struct hv_domain *console_domain(struct lab_run *run, unsigned vm)
 {
 	struct mc_vm *mvm = lab_vm_of(run, vm);
 
@@ -80,15 +79,15 @@ static struct hv_domain *domain_of(struct lab_run *run, unsigned vm)
 
 static void show_vcpus(struct lab_run *run, unsigned vm)
 {
-	const struct hv_domain *d = domain_of(run, vm);
-	char hard[MASK_TEXT], soft[MASK_TEXT];
+	const struct hv_domain *d = console_domain(run, vm);
+	char hard[CONSOLE_MASK], soft[CONSOLE_MASK];
 
 	for (unsigned i = 0; d && i < d->nr_vcpus; i++) {
 		const struct hv_vcpu *v = d->vcpus[i];
 		struct hv_runstate rs;
 
 		hv_runstate_get(v, &rs);
-		printf("%-32s %5d %5u", domain_name(&lab_scenario(run)->vm[vm]), d->id, i);
+		printf("%-32s %5d %5u", console_vm_name(run, vm), d->id, i);
 		if (v->pause_flags & HV_PF_DOWN)
 			printf(" %5c %3c%cp ", '-', '-', '-');
 		else
@@ -96,7 +95,8 @@ static void show_vcpus(struct lab_run *run, unsigned vm)
 			       v->is_running ? 'r' : '-',
 			       v->pause_flags & HV_PF_BLOCKED ? 'b' : '-');
 		printf("%9.1f  %s / %s\n", (double)rs.time[HV_RUNNING] / 1e9,
-		       affinity(run, &v->unit->hard, hard), affinity(run, &v->unit->soft, soft));
+		       console_affinity(run, &v->unit->hard, hard),
+		       console_affinity(run, &v->unit->soft, soft));
 	}
 }
 
@@ -105,14 +105,14 @@ static bool vcpu_list(struct lab_run *run, const struct console_line *line)
 	unsigned first = 0, n = lab_scenario(run)->n_vms;
 
 	for (unsigned w = 1; w < line->n; w++) {
-		if (!find_vms(run, line->word[w], &first, &n))
+		if (!console_find_vms(run, line->word[w], &first, &n))
 			return false;
 	}
 	printf("%-32s %5s %5s %5s %5s %9s %s\n", "Name", "ID", "VCPU", "CPU", "State", "Time(s)",
 	       "Affinity (Hard / Soft)");
 	for (unsigned w = 1; w < line->n || w == 1; w++) {
 		if (w < line->n)
-			(void)find_vms(run, line->word[w], &first, &n);
+			(void)console_find_vms(run, line->word[w], &first, &n);
 		for (unsigned i = first; i < first + n; i++)
 			show_vcpus(run, i);
 	}
@@ -124,7 +124,7 @@ static bool vcpu_list(struct lab_run *run, const struct console_line *line)
 static void show_domain(struct lab_run *run, unsigned vm, bool pool)
 {
 	const struct sc_vm *sc = &lab_scenario(run)->vm[vm];
-	const struct hv_domain *d = domain_of(run, vm);
+	const struct hv_domain *d = console_domain(run, vm);
 	bool running = false, blocked = true;
 	unsigned online = 0;
 	int64_t time = 0;
@@ -143,7 +143,7 @@ static void show_domain(struct lab_run *run, unsigned vm, bool pool)
 		running |= v->is_running;
 		blocked &= (v->pause_flags & HV_PF_BLOCKED) != 0;
 	}
-	printf("%-40s %5d %5lld %5u     %c%c%c---  %8.1f", domain_name(sc), d->id,
+	printf("%-40s %5d %5lld %5u     %c%c%c---  %8.1f", console_vm_name(run, vm), d->id,
 	       (long long)(sc->memory >> 20), online, running ? 'r' : '-',
 	       blocked && !running ? 'b' : '-', d->pause_count ? 'p' : '-', (double)time / 1e9);
 	if (pool)
@@ -160,7 +160,7 @@ static bool list(struct lab_run *run, const struct console_line *line)
 
 	if (line->n > at + 1 || (line->n > at && line->word[at][0] == '-'))
 		return wrong("list", "list [-c] [DOM]");
-	if (line->n > at && !find_vms(run, line->word[at], &first, &n))
+	if (line->n > at && !console_find_vms(run, line->word[at], &first, &n))
 		return false;
 	printf("Name                                        ID   Mem VCPUs\tState\tTime(s)%s\n",
 	       pool ? "         Cpupool" : "");
@@ -214,156 +214,13 @@ static bool cpupool_list(struct lab_run *run, const struct console_line *line)
 	return true;
 }
 
-/* ---- sched-credit, sched-credit2, sched-rtds without values: what is in force */
-
-struct sched_query {
-	const char *sched;
-	const char *domain, *pool, *vcpu;
-	bool params;
-};
-
-static void show_sched_pool(struct lab_run *run, const struct sched_query *q, struct hv_pool *pool)
-{
-	const char *name = lab_pool_name(run, pool->id);
-	struct hv_sched_params p = {0};
-
-	(void)hv_sched_params_get(pool, &p);
-	if (strcmp(q->sched, "rtds") == 0)
-		printf("Cpupool %s: sched=RTDS\n", name);
-	else if (strcmp(q->sched, "credit") == 0)
-		printf("Cpupool %s: tslice=%ums ratelimit=%uus migration-delay=%uus\n", name,
-		       p.tslice_ms, p.ratelimit_us, p.migration_delay_us);
-	else
-		printf("Cpupool %s: ratelimit=%uus\n", name, p.ratelimit_us);
-}
-
-static void show_sched_head(const struct sched_query *q)
-{
-	if (strcmp(q->sched, "rtds") != 0)
-		printf("%-33s %4s %6s %4s\n", "Name", "ID", "Weight", "Cap");
-	else if (q->vcpu)
-		printf("%-33s %4s %4s %9s %9s %10s\n", "Name", "ID", "VCPU", "Period", "Budget",
-		       "Extratime");
-	else
-		printf("%-33s %4s %9s %9s %10s\n", "Name", "ID", "Period", "Budget", "Extratime");
-}
-
-static bool show_sched_domain(struct lab_run *run, const struct sched_query *q, unsigned vm)
-{
-	const char *name = domain_name(&lab_scenario(run)->vm[vm]);
-	struct hv_domain *d = domain_of(run, vm);
-	struct hv_domain_params p = {0};
-	struct hv_unit_params u;
-
-	assert(d);
-	if (hv_domain_params_get(d, &p) != 0)
-		return false;
-	if (strcmp(q->sched, "rtds") != 0) {
-		printf("%-33s %4d %6u %4u\n", name, d->id, p.weight, p.cap);
-		return true;
-	}
-	if (!q->vcpu) {
-		printf("%-33s %4d %9u %9u %10s\n", name, d->id, p.period_us, p.budget_us, "yes");
-		return true;
-	}
-	for (unsigned i = 0; i < d->nr_vcpus; i++) {
-		if (strcmp(q->vcpu, "all") != 0 && (unsigned)atoi(q->vcpu) != i)
-			continue;
-		if (hv_unit_params_get(d->vcpus[i], &u) == 0)
-			printf("%-33s %4d %4u %9u %9u %10s\n", name, d->id, i, u.period_us,
-			       u.budget_us, u.extratime ? "yes" : "no");
-	}
-	return true;
-}
-
-static bool show_sched_of(struct lab_run *run, const struct sched_query *q)
-{
-	unsigned first, n;
-
-	if (!find_vms(run, q->domain, &first, &n))
-		return false;
-	for (unsigned i = first; i < first + n; i++) {
-		const struct hv_domain *d = domain_of(run, i);
-
-		if (!d || strcmp(d->pool->sched->policy->name, q->sched) != 0) {
-			fprintf(stderr,
-				d ? "VM '%s' is not under the scheduler %s\n"
-				  : "there is no VM '%s' at this time\n",
-				lab_scenario(run)->vm[i].name, q->sched);
-			return false;
-		}
-	}
-	show_sched_head(q);
-	for (unsigned i = first; i < first + n; i++)
-		show_sched_domain(run, q, i);
-	return true;
-}
-
-static bool show_sched(struct lab_run *run, const struct sched_query *q)
-{
-	struct hv_pool *only = q->pool ? lab_pool_find(run, q->pool) : NULL;
-	bool any = false;
-
-	if (q->domain)
-		return show_sched_of(run, q);
-	if (q->pool && !only) {
-		fprintf(stderr, "no pool is named '%s'\n", q->pool);
-		return false;
-	}
-	for (struct hv_pool *p = next_pool(run, NULL); p; p = next_pool(run, p)) {
-		if ((only && p != only) || strcmp(p->sched->policy->name, q->sched) != 0)
-			continue;
-		any = true;
-		show_sched_pool(run, q, p);
-		if (q->params)
-			continue;
-		show_sched_head(q);
-		for (unsigned i = 0; i < lab_scenario(run)->n_vms; i++) {
-			const struct hv_domain *d = domain_of(run, i);
-
-			if (d && d->pool == p)
-				show_sched_domain(run, q, i);
-		}
-	}
-	if (!any)
-		fprintf(stderr, "no pool%s%s%s has the scheduler %s\n", only ? " '" : "",
-			only ? q->pool : "", only ? "'" : "", q->sched);
-	return any;
-}
-
-/* False: it has values to set, or is wrong; the command language will say. */
-static bool read_query(const struct console_line *line, struct sched_query *q)
-{
-	bool rtds = strcmp(line->word[0], "sched-rtds") == 0;
-
-	*q = (struct sched_query){.sched = line->word[0] + strlen("sched-")};
-	for (unsigned i = 1; i < line->n; i++) {
-		const char *w = line->word[i], **value = NULL;
-
-		if (!rtds && (strcmp(w, "-s") == 0 || strcmp(w, "--schedparam") == 0)) {
-			q->params = true;
-			continue;
-		}
-		if (strcmp(w, "-d") == 0 || strcmp(w, "--domain") == 0)
-			value = &q->domain;
-		else if (strcmp(w, rtds ? "-c" : "-p") == 0 || strcmp(w, "--cpupool") == 0)
-			value = &q->pool;
-		else if (rtds && (strcmp(w, "-v") == 0 || strcmp(w, "--vcpuid") == 0))
-			value = &q->vcpu;
-		if (!value || i + 1 == line->n)
-			return false;
-		*value = line->word[++i];
-	}
-	return !(q->domain && (q->pool || q->params));
-}
-
 /* ---- info */
 
 static bool info(struct lab_run *run)
 {
 	const struct scenario *s = lab_scenario(run);
 	struct hv_sys *sys = mc_sys(lab_machine(run));
-	char text[MASK_TEXT];
+	char text[CONSOLE_MASK];
 	struct hv_mask free = {{0}};
 
 	hv_free_pcpus(sys, &free);
@@ -373,9 +230,8 @@ static bool info(struct lab_run *run)
 	printf("%-23s: %u\n", "nr_nodes", s->topo.n_nodes);
 	printf("%-23s: %u\n", "cores_per_socket", s->topo.n_cores / s->topo.n_sockets);
 	printf("%-23s: %u\n", "threads_per_core", s->topo.threads_per_core);
-	print_list(run, hv_online_mask(sys), text);
-	printf("%-23s: %s\n", "online_cpus", text);
-	print_list(run, &free, text);
+	printf("%-23s: %s\n", "online_cpus", console_cpus(run, hv_online_mask(sys), text));
+	console_cpus(run, &free, text);
 	printf("%-23s: %u%s%s\n", "free_cpus", hv_mask_weight(&free, SC_NW), *text ? " : " : "",
 	       text);
 	printf("%-23s: %s\n", "xen_scheduler", sc_sched_name(s->xen.sched));
@@ -386,19 +242,59 @@ static bool info(struct lab_run *run)
 	return true;
 }
 
+/* ---- xenhypfs: what only reads */
+
+/* The pool whose node /cpupool/ID/sched-gran this is. */
+static struct hv_pool *pool_of_node(struct lab_run *run, const char *path)
+{
+	char text[64];
+
+	for (struct hv_pool *p = next_pool(run, NULL); p; p = next_pool(run, p)) {
+		snprintf(text, sizeof(text), "/cpupool/%d/sched-gran", p->id);
+		if (strcmp(text, path) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+static bool hypfs(struct lab_run *run, const struct console_line *line)
+{
+	const struct hv_pool *pool;
+
+	if (line->n != 3 || (strcmp(line->word[1], "cat") != 0 && strcmp(line->word[1], "ls") != 0))
+		return wrong("xenhypfs", "xenhypfs cat|write /cpupool/ID/sched-gran [MODE], "
+					 "xenhypfs ls /cpupool");
+	if (strcmp(line->word[1], "ls") == 0) {
+		if (strcmp(line->word[2], "/cpupool") != 0)
+			return wrong("xenhypfs", "xenhypfs ls /cpupool");
+		for (struct hv_pool *p = next_pool(run, NULL); p; p = next_pool(run, p))
+			printf("%d\n", p->id);
+		return true;
+	}
+	pool = pool_of_node(run, line->word[2]);
+	if (!pool) {
+		fprintf(stderr,
+			"xenhypfs: no node '%s' (ENOENT), expected /cpupool/ID/sched-gran\n",
+			line->word[2]);
+		return false;
+	}
+	puts(sc_gran_name(pool->gran));
+	return true;
+}
+
 /* ---- */
 
 void console_show_help(void)
 {
 	puts("  vcpu-list [DOM...]          list [-c] [DOM]          cpupool-list [-c] [POOL]\n"
 	     "  sched-credit2 [-d DOM | -p POOL] [-s]                (likewise sched-credit)\n"
-	     "  sched-rtds [-d DOM [-v VCPU|all] | -c POOL]          info");
+	     "  sched-rtds [-d DOM [-v VCPU... | -v all] | -c POOL]  info\n"
+	     "  xenhypfs cat /cpupool/ID/sched-gran                  debug-keys r");
 }
 
 bool console_show(struct lab_run *run, const struct console_line *line, bool *known)
 {
 	const char *w = line->word[0];
-	struct sched_query query;
 
 	assert(line->n > 0);
 	*known = true;
@@ -410,10 +306,17 @@ bool console_show(struct lab_run *run, const struct console_line *line, bool *kn
 		return cpupool_list(run, line);
 	if (strcmp(w, "info") == 0)
 		return line->n == 1 ? info(run) : wrong("info", "info");
-	if ((strcmp(w, "sched-credit2") == 0 || strcmp(w, "sched-credit") == 0 ||
-	     strcmp(w, "sched-rtds") == 0) &&
-	    read_query(line, &query))
-		return show_sched(run, &query);
+	if (strcmp(w, "debug-keys") == 0) {
+		if (line->n != 2 || strcmp(line->word[1], "r") != 0)
+			return wrong("debug-keys", "debug-keys r, the schedulers' state");
+		console_dump(run);
+		return true;
+	}
+	if (strcmp(w, "xenhypfs") == 0 && !(line->n > 1 && strcmp(line->word[1], "write") == 0))
+		return hypfs(run, line);
+	if (strcmp(w, "sched-credit2") == 0 || strcmp(w, "sched-credit") == 0 ||
+	    strcmp(w, "sched-rtds") == 0)
+		return console_sched(run, line, known);
 	*known = false;
 	return false;
 }
