@@ -343,6 +343,7 @@ static void deinit_pcpu(struct hv_sched *s, void *priv, unsigned c)
 	p->credit -= p->slice_credit;
 	hv_mask_clear(&p->pcpus, c);
 	hv_mask_clear(&p->idlers, c);
+	hv_mask_clear(&p->surplus, c); /* what it has lost, it has lost */
 	if (p->balance_bias[pc->node] == c && first_of_node(p, pc->node) != HV_NO_PCPU)
 		p->balance_bias[pc->node] = first_of_node(p, pc->node);
 	hv_timer_stop(&pc->ticker);

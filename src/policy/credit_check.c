@@ -142,6 +142,8 @@ int c1_check(const struct hv_sched *s, struct hv_violation *out)
 	hv_sched_masters(s, &masters);
 	LAW(&f, hv_mask_equal(&p->pcpus, &masters, p->nw), "credit: it knows its pCPUs");
 	LAW(&f, hv_mask_weight(&p->pcpus, p->nw) == p->nr_pcpus, "credit: pCPUs are counted");
+	LAW(&f, hv_mask_subset(&p->surplus, &masters, p->nw),
+	    "credit: only pCPUs here have units to spare");
 	LAW(&f, p->credit == p->nr_pcpus * p->slice_credit,
 	    "credit: each pCPU is worth a timeslice");
 	LAW(&f, p->accounting.armed == (p->nr_pcpus > 0), "credit: accounting goes on");

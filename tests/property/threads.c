@@ -330,33 +330,35 @@ static void watch(const struct machine *m, struct watchdog *w, unsigned count, c
 
 #define PAUSES 1000
 
-/* vCPU 0 pauses its sibling, and waits in the hypervisor until that is off: it takes no events. */
+/*
+ * vCPU 0 pauses its sibling, and waits in the hypervisor until that is off: it takes no events
+ * meanwhile. The sibling yields, so it may be waiting itself, for vCPU 0 to join a decision.
+ */
 static void pause_sibling(struct pcpu *p, struct hv_vcpu *v, struct program *self)
 {
 	struct machine *m = p->m;
 	struct hv_vcpu *other = v->domain->vcpus[1];
 	struct watchdog dog = {0, 0};
-	bool runs;
 
 	(void)self;
-	if (v->id == 1 || !m->pcpus[p->number ^ 1].guest) {
-		compute(p, 50 * US);
-		return;
-	}
+	compute(p, 20 * US);
 	enter(m, p->number);
-	assert_int_equal(hv_pause(other), 0);
-	do {
-		runs = other->is_running;
-		leave(m);
-		watch(m, &dog, 0, "a synchronous pause of a sibling does not end");
-		sched_yield();
-		enter(m, p->number);
-	} while (runs);
-	if (m->pcpus[p->number ^ 1].guest)
-		failed(m, "a paused vCPU is in guest mode");
-	hv_unpause(other);
+	if (v->id == 1) {
+		hv_yield(v);
+	} else if (other->is_running) {
+		assert_int_equal(hv_pause(other), 0);
+		while (other->is_running) {
+			leave(m);
+			watch(m, &dog, 0, "a synchronous pause of a sibling does not end");
+			sched_yield();
+			enter(m, p->number);
+		}
+		if (m->pcpus[p->number ^ 1].guest)
+			failed(m, "a paused vCPU is in guest mode");
+		hv_unpause(other);
+		m->done++;
+	}
 	leave(m);
-	m->done++;
 }
 
 static void run_and_block(struct pcpu *p, struct hv_vcpu *v, struct program *self)

@@ -363,7 +363,10 @@ static void units_merge_and_split_when_a_domain_moves(void **state)
 		assert_int_equal(ran(d, i), before[i]);
 	assert_int_equal(nr_units(d), 3);
 	assert_int_equal(d->vcpus[3]->unit->id, 2);
-	assert_true(hv_mask_test(&d->vcpus[2]->unit->hard, 4)); /* all again */
+	for (const struct hv_unit *u = d->units; u; u = u->link) {
+		assert_int_equal(u->hard.w[0], 0xff); /* all again */
+		assert_int_equal(u->soft.w[0], 0xff);
+	}
 	assert_int_equal(core->nr_domains, 1);
 	assert_int_equal(f->pool->nr_domains, 0);
 	all_run(f, d);
@@ -512,6 +515,48 @@ static void whose_move_is_called_off_is_looked_for_again(void **state)
 	}
 }
 
+/*
+ * A pass of pCPU 5 finds two units queued that cannot run, as their domain is on its way; credit
+ * goes on counting them there. The pCPU leaves, and nothing of that is left when it comes back.
+ */
+static void a_credit_pcpu_comes_back_without_what_it_lost(void **state)
+{
+	struct fake *f = *state;
+	struct hv_mask four = fake_mask1(4), five = fake_mask1(5);
+	struct hv_domain *d, *other;
+	struct hv_pool *pool;
+	struct hv_vcpu *v, *busy;
+
+	fake_boot(f, "credit2");
+	pool = pool_of(f, 1, "credit", HV_GRAN_CPU);
+	give(f, 4, pool);
+	give(f, 5, pool);
+	assert_int_equal(hv_domain_create(pool, 1, 3, &d), 0);
+	assert_int_equal(hv_domain_create(pool, 2, 1, &other), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(hv_vcpu_create(d, NULL, i ? &five : &four, NULL, &v), 0);
+	assert_int_equal(hv_vcpu_create(other, NULL, &five, NULL, &busy), 0);
+	hv_vcpu_up(busy);
+	run_domain(f, d);
+	fake_run(f, f->now + 20 * MS);
+	assert_ptr_equal(hv_pcpu_loaded(f->sys, 4), d->vcpus[0]);
+	while (hv_pcpu_loaded(f->sys, 5) != busy)
+		fake_run(f, f->now + 10 * MS);
+	assert_int_equal(hv_domain_move(d, f->pool), -HV_EAGAIN);
+	f->here = 5;
+	assert_true(hv_block(busy, NULL, NULL));
+	fake_drain(f);
+	assert_int_equal(hv_domain_move(d, f->pool), 0);
+	assert_int_equal(hv_pool_remove_pcpu(pool, 5), 0);
+	fake_check(f);
+	assert_int_equal(hv_pool_add_pcpu(pool, 5), 0);
+	fake_drain(f);
+	fake_check(f);
+	hv_wake(busy);
+	all_run(f, other);
+	all_run(f, d);
+}
+
 /* Fault 4: the idle unit remembers nobody who may be freed. */
 static void no_pointer_to_a_former_unit_survives(void **state)
 {
@@ -648,6 +693,7 @@ int main(void)
 		TEST(a_move_waits_for_the_saved_context),
 		TEST(an_unfinished_move_is_called_off_or_goes_with_its_domain),
 		TEST(whose_move_is_called_off_is_looked_for_again),
+		TEST(a_credit_pcpu_comes_back_without_what_it_lost),
 		TEST(no_pointer_to_a_former_unit_survives),
 		TEST(a_domain_without_vcpus_moves),
 		TEST(a_domain_visits_pools_of_every_policy),
