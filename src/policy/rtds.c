@@ -267,11 +267,17 @@ static void burn(struct rtds_unit *u, hv_time now)
 	}
 }
 
-/* The best unit that waits for this pCPU. One that cannot run does not stand in its way. */
-static struct rtds_unit *first_waiting(struct rtds_pool *p, unsigned pcpu)
+/*
+ * The best unit that waits for this pCPU. One that cannot run does not stand in its way. A pCPU
+ * that is leaving the pool takes nobody, so that it gets free however many wait.
+ */
+static struct rtds_unit *first_waiting(struct hv_sched *s, unsigned pcpu)
 {
+	struct rtds_pool *p = rtds_pool(s);
 	struct rtds_node *n;
 
+	if (!hv_mask_test(hv_unit_valid(s), pcpu))
+		return NULL;
 	while ((n = rtds_queue_first_for(&p->runq, pcpu))) {
 		struct rtds_unit *u = rtds_unit_of_run(n);
 
@@ -313,7 +319,7 @@ static void do_schedule(struct hv_sched *s, struct hv_resource *r, struct hv_uni
 	if (old)
 		burn(old, now);
 	if (!tasklet) {
-		next = first_waiting(p, r->master);
+		next = first_waiting(s, r->master);
 		if (old_can_run && old->left > 0 &&
 		    (!next || rtds_compare(old->rank, next->rank) > 0))
 			next = old;

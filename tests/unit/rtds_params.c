@@ -252,6 +252,35 @@ static void a_timer_goes_on_when_its_pcpu_leaves(void **state)
 	world_end(w);
 }
 
+/*
+ * Section 7, step 2: a pass takes whom pool and hard affinity allow there, and a pCPU that is
+ * leaving is not in the pool any more. So b goes, and c does not take its place.
+ */
+static void a_pcpu_that_leaves_takes_nobody_who_waits(void **state)
+{
+	struct world *w = world_start(2);
+	struct rtds_unit *a = plain(w, 10, 4), *b = plain(w, 20, 8), *c = plain(w, 40, 9);
+
+	(void)state;
+	set_home(w, b, 1);
+	wake_at(w, 0, a);
+	wake_at(w, 0, b);
+	wake_at(w, 0, c);
+	assert_ptr_equal(running_on(w, 0), a);
+	assert_ptr_equal(running_on(w, 1), b);
+	go_to(w, 1 * MS);
+	assert_int_equal(hv_pool_remove_pcpu(w->f.pool, 1), -HV_EAGAIN);
+	fake_forget(&w->f);
+	fake_drain(&w->f);
+	ASSERT_SPANS(w, 1, {1 * MS, NULL});
+	assert_int_equal(hv_pool_remove_pcpu(w->f.pool, 1), 0);
+	fake_check(&w->f);
+	/* a until its budget is used up, then b's 7 ms, a's next period at 10 preempting */
+	go_to(w, 14 * MS);
+	ASSERT_SPANS(w, 0, {4 * MS, b}, {11 * MS, a});
+	world_end(w);
+}
+
 static void a_domain_that_comes_to_a_pool_has_the_defaults(void **state)
 {
 	struct world *w = world_start(2);
@@ -301,6 +330,7 @@ int main(void)
 		cmocka_unit_test(a_domain_takes_good_values_for_all_its_units_or_none),
 		cmocka_unit_test(the_only_pcpu_of_a_pool_can_be_removed),
 		cmocka_unit_test(a_timer_goes_on_when_its_pcpu_leaves),
+		cmocka_unit_test(a_pcpu_that_leaves_takes_nobody_who_waits),
 		cmocka_unit_test(a_domain_that_comes_to_a_pool_has_the_defaults),
 		cmocka_unit_test(other_policies_have_no_such_parameters),
 	};
