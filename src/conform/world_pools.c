@@ -176,19 +176,51 @@ static int at_once(struct world *w)
 	return hv_pool_add_pcpu(pool, l->pool.pcpu);
 }
 
+/*
+ * Of the pCPUs that pCPU 0 shares its resource with Xen refuses none for that, as it looks at the
+ * number only; the engine refuses them all. No script has one that Xen removes, but its other
+ * refusals stand.
+ */
+static int start_removal(struct world *w, struct hv_pool *pool, unsigned pcpu)
+{
+	const struct hv_resource *r = hv_resource_of(w->sys, pcpu);
+
+	if (pool->id == 0 && pcpu != 0 && r == hv_resource_of(w->sys, 0)) {
+		if (r->pool != pool || w->sys->leaving)
+			return -HV_EADDRNOTAVAIL;
+		if (pool->nr_domains && hv_mask_equal(&pool->cpu_valid, &r->pcpus, w->sys->nw))
+			return -HV_EBUSY;
+	}
+	return hv_pool_remove_start(pool, pcpu);
+}
+
+/* Where a removal goes on: not on the resource that leaves. HV_NO_PCPU: there is nowhere. */
+static unsigned removal_worker(struct world *w)
+{
+	const struct hv_resource *boot = hv_resource_of(w->sys, 0);
+
+	return w->sys->leaving != boot ? boot->master
+				       : hv_mask_first(&w->pool->res_valid, w->sys->nw);
+}
+
 /* One attempt of a removal begins. */
 static void begin_removal(struct world *w)
 {
 	struct hv_pool *pool;
+	unsigned worker;
 	int rc = find_pool(w, &pool);
 
 	if (!rc)
-		rc = hv_pool_remove_start(pool, w->command.line->pool.pcpu);
+		rc = start_removal(w, pool, w->command.line->pool.pcpu);
 	if (rc) {
 		finish(w, rc);
 		return;
 	}
-	queue_work(w, hv_resource_of(w->sys, 0)->master);
+	worker = removal_worker(w);
+	if (worker == HV_NO_PCPU)
+		finish(w, -HV_EINVAL); /* and the removal stays unfinished */
+	else
+		queue_work(w, worker);
 }
 
 /* Executes on the pCPU that has stopped. */

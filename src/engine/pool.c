@@ -78,6 +78,17 @@ static struct hv_sched *create_sched(struct hv_sys *sys, struct hv_pool *pool, u
 	return s;
 }
 
+/*
+ * pCPUs of a resource. The mode of the boot, which is pool 0's, is good for a new pool also while
+ * pCPUs are off line; another one must suit the pCPUs that are up. 0 = it does not.
+ */
+static unsigned size_of_new(struct hv_sys *sys, enum hv_gran gran)
+{
+	const struct hv_pool *boot = hv_pool_find(sys, 0);
+
+	return boot && boot->gran == gran ? boot->g : hv_gran_size(sys, gran);
+}
+
 int hv_pool_create(struct hv_sys *sys, int id, const char *policy, enum hv_gran gran,
 		   struct hv_pool **out)
 {
@@ -93,7 +104,7 @@ int hv_pool_create(struct hv_sys *sys, int id, const char *policy, enum hv_gran 
 		return -HV_EEXIST;
 	if (index < 0)
 		return -HV_ENOENT;
-	g = hv_gran_size(sys, gran);
+	g = size_of_new(sys, gran);
 	if (!g)
 		return -HV_EINVAL;
 	if (nr_pools(sys) >= 2 * sys->nr_pcpus)

@@ -315,6 +315,66 @@ static void a_refused_parameter_makes_an_error_line(void **state)
 	record_free(&r);
 }
 
+/* The answers to all lines about pools and hotplug, in order; nr of them. */
+static void expect_results(const char *text, const int *rc, unsigned nr)
+{
+	struct record r;
+	struct replay_result result;
+	unsigned n = 0;
+	size_t len;
+
+	if (run(text, &checked, &r, &result) != REPLAY_DONE)
+		fail_msg("line %u: %s", result.why.line, result.why.text);
+	for (size_t i = 0; i < r.nr; i++) {
+		const char *line = record_get(&r, i, &len);
+		char text_of_line[256];
+		int got;
+
+		snprintf(text_of_line, sizeof(text_of_line), "%.*s", (int)len, line);
+		if (!strstr(text_of_line, "\"ev\":\"rc\""))
+			continue;
+		line = strstr(text_of_line, "\"rc\":");
+		assert_non_null(line);
+		assert_int_equal(sscanf(line, "\"rc\":%d", &got), 1);
+		if (n >= nr || got != rc[n])
+			fail_msg("answer %u is %d, expected %d", n, got, n < nr ? rc[n] : 0);
+		n++;
+	}
+	assert_int_equal(n, nr);
+	record_free(&r);
+}
+
+#define EXPECT_RESULTS(text, ...)                        \
+	expect_results(text, (const int[]){__VA_ARGS__}, \
+		       sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
+
+/* pCPU 0 is refused by its number (-22), its sibling as the last core of a pool in use (-16). */
+static void a_sibling_of_pcpu_0_is_refused_for_other_reasons(void **state)
+{
+	(void)state;
+	EXPECT_RESULTS("sched null\nparam sched-gran core\ntopology 1 1 2\ndomain 1 vcpus 1\n"
+		       "at 1000 pool-remove 0 0\nat 2000 pool-remove 0 1\nrun-until 3000\n",
+		       -22, -16);
+}
+
+/*
+ * When its sibling goes off line pCPU 0 is free, and joins pool 1. Its removal from there is done
+ * on the first pCPU of pool 0, and can be begun only while that has one.
+ */
+static void pcpu_0_is_removed_by_another(void **state)
+{
+	(void)state;
+	EXPECT_RESULTS("sched null\nparam sched-gran core\ntopology 1 2 2\n"
+		       "pool-create 1 null gran cpu\nat 1000 offline 1\nat 2000 pool-add 1 0\n"
+		       "at 3000 pool-remove 1 0\nrun-until 4000\n",
+		       0, 0, 0, 0);
+	EXPECT_RESULTS("sched null\nparam sched-gran core\ntopology 1 2 2\n"
+		       "pool-create 1 null gran cpu\nat 1000 offline 1\nat 2000 pool-add 1 0\n"
+		       "at 2500 pool-remove 0 2\nat 3000 pool-remove 1 0\n"
+		       "at 3500 pool-remove 1 3\nrun-until 4000\n",
+		       0, 0, 0, 0, -22, -99);
+}
+
 static const struct {
 	const char *text;
 	unsigned line;
@@ -395,6 +455,8 @@ int main(void)
 		cmocka_unit_test(
 			null_does_not_spin_on_a_soft_affinity_that_excludes_the_only_free_pcpu),
 		cmocka_unit_test(a_refused_parameter_makes_an_error_line),
+		cmocka_unit_test(a_sibling_of_pcpu_0_is_refused_for_other_reasons),
+		cmocka_unit_test(pcpu_0_is_removed_by_another),
 		cmocka_unit_test(what_the_build_does_not_have_is_refused_with_its_line),
 		cmocka_unit_test(parameters_of_missing_policies_are_accepted),
 		cmocka_unit_test(every_allocation_may_fail),

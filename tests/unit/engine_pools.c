@@ -312,6 +312,22 @@ static void an_uneven_host_has_no_granularity_core(void **state)
 	assert_int_equal(hv_pool_set_gran(pool, HV_GRAN_CPU), -HV_EBUSY);
 }
 
+/* Section 4.2: a new pool has the mode of the boot, whatever is off line. */
+static void a_thread_off_line_leaves_the_mode_of_the_boot_to_new_pools(void **state)
+{
+	struct fake *f = *state;
+	struct hv_pool *pool;
+
+	fake_boot_gran(f, "credit2", HV_GRAN_CORE);
+	assert_int_equal(hv_pcpu_down(f->sys, 3), 0);
+	assert_int_equal(hv_gran_size(f->sys, HV_GRAN_CORE), 0);
+	pool = pool_of(f, 1, "credit2", HV_GRAN_CORE);
+	assert_int_equal(pool->g, 2);
+	assert_int_equal(hv_pool_add_pcpu(pool, 2), -HV_ENODEV);
+	give(f, 6, pool);
+	assert_true(in(&pool->cpu_valid, 7));
+}
+
 /* ---- domains */
 
 static struct hv_pool *core_pool(struct fake *f, const char *policy)
@@ -348,6 +364,7 @@ static void units_merge_and_split_when_a_domain_moves(void **state)
 	struct hv_domain *d;
 	struct hv_mask one = fake_mask1(1);
 	int64_t before[5];
+	hv_time stopped;
 
 	fake_boot(f, "credit2");
 	core = core_pool(f, "credit2");
@@ -356,9 +373,16 @@ static void units_merge_and_split_when_a_domain_moves(void **state)
 	assert_int_equal(hv_affinity_set(d->vcpus[2], &one, NULL), 0);
 	all_run(f, d);
 	assert_int_equal(nr_units(d), 5);
+	hv_pause(d->vcpus[4]);
+	fake_drain(f);
+	stopped = d->vcpus[4]->unit->state_entry;
+	f->now += MS;
+	fake_drain(f);
 	for (unsigned i = 0; i < 5; i++)
 		before[i] = ran(d, i);
 	move(f, d, core);
+	assert_int_equal(d->vcpus[4]->unit->state_entry, stopped);
+	hv_unpause(d->vcpus[4]);
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(ran(d, i), before[i]);
 	assert_int_equal(nr_units(d), 3);
@@ -459,6 +483,9 @@ static void an_unfinished_move_is_called_off_or_goes_with_its_domain(void **stat
 	assert_int_equal(hv_domain_move(d, f->pool), 0);
 	assert_int_equal(d->pause_count, 0);
 	all_run(f, d);
+	assert_int_equal(hv_domain_move(d, third), -HV_EAGAIN);
+	assert_int_equal(hv_pool_remove_pcpu(third, 3), -HV_EBUSY); /* its last, and d comes */
+	assert_int_equal(hv_domain_move(d, f->pool), 0);
 	assert_int_equal(hv_domain_move(d, core), -HV_EAGAIN);
 	hv_domain_pause(d);
 	fake_drain(f);
@@ -603,6 +630,36 @@ static void a_domain_without_vcpus_moves(void **state)
 	all_run(f, d);
 }
 
+/* The last hazard: a domain that is half made, for lack of memory. */
+static void a_domain_that_got_only_some_of_its_vcpus_moves(void **state)
+{
+	struct fake *f = *state;
+	struct hv_pool *core;
+	struct hv_domain *d;
+	struct hv_vcpu *v;
+
+	fake_boot(f, "credit2");
+	core = core_pool(f, "credit2");
+	for (unsigned n = 1; n <= 2; n++) {
+		assert_int_equal(hv_domain_create(f->pool, 1, 4, &d), 0);
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(hv_vcpu_create(d, NULL, NULL, NULL, &v), 0);
+		f->fail_at = f->allocs + n; /* the vCPU itself, or its unit */
+		assert_int_equal(hv_vcpu_create(d, NULL, NULL, NULL, &v), -HV_ENOMEM);
+		f->fail_at = 0;
+		move(f, d, core);
+		assert_int_equal(nr_units(d), 2);
+		run_domain(f, d);
+		all_run(f, d);
+		assert_int_equal(hv_vcpu_create(d, NULL, NULL, NULL, &v), 0);
+		hv_vcpu_up(v);
+		all_run(f, d);
+		hv_domain_pause(d);
+		fake_drain(f);
+		assert_int_equal(hv_domain_destroy(d), 0);
+	}
+}
+
 static void a_domain_visits_pools_of_every_policy(void **state)
 {
 	static const char *const policies[] = {"credit", "rtds", "null", "credit2"};
@@ -688,6 +745,7 @@ int main(void)
 		TEST(an_overcommitted_runqueue_does_not_let_its_pcpu_go),
 		TEST(a_core_leaves_under_load_and_comes_back),
 		TEST(an_uneven_host_has_no_granularity_core),
+		TEST(a_thread_off_line_leaves_the_mode_of_the_boot_to_new_pools),
 		TEST(units_merge_and_split_when_a_domain_moves),
 		TEST(a_move_without_memory_leaves_the_domain_running_where_it_is),
 		TEST(a_move_waits_for_the_saved_context),
@@ -696,6 +754,7 @@ int main(void)
 		TEST(a_credit_pcpu_comes_back_without_what_it_lost),
 		TEST(no_pointer_to_a_former_unit_survives),
 		TEST(a_domain_without_vcpus_moves),
+		TEST(a_domain_that_got_only_some_of_its_vcpus_moves),
 		TEST(a_domain_visits_pools_of_every_policy),
 		TEST(a_pool_without_memory_is_not_there),
 	};
