@@ -28,10 +28,14 @@ int lab_refuse(struct lab_run *run, int error, const char *fmt, ...)
 
 void lab_tell(struct lab_run *run, const char *fmt, ...)
 {
+	size_t used = strlen(run->operator.text);
 	va_list args;
 
+	/* One line more. */
+	if (used > 0 && used + 1 < sizeof(run->operator.text))
+		run->operator.text[used++] = '\n';
 	va_start(args, fmt);
-	vsnprintf(run->operator.text, sizeof(run->operator.text), fmt, args);
+	vsnprintf(run->operator.text + used, sizeof(run->operator.text) - used, fmt, args);
 	va_end(args);
 }
 
@@ -85,6 +89,10 @@ static int set_pool(struct lab_run *run, const struct sc_op *op)
 		p.tslice_ms = op->tslice_ms;
 	if (op->set_migration_delay)
 		p.migration_delay_us = op->migration_delay_us;
+	if (op->sched == SC_SCHED_CREDIT && p.ratelimit_us > p.tslice_ms * 1000)
+		return lab_refuse(run, -HV_EINVAL,
+				  "the rate limit (%u us) would be longer than the timeslice (%u ms)",
+				  p.ratelimit_us, p.tslice_ms);
 	return hv_sched_params_set(pool, &p);
 }
 
@@ -101,29 +109,6 @@ static int set_rtds(struct lab_vm_run *v, const struct sc_op *op)
 				ret = lab_set_rtds(v, k, &c->value);
 		}
 	}
-	return ret;
-}
-
-static int pin(struct lab_vm_run *v, const struct sc_op *op)
-{
-	const struct scenario *s = v->run->s;
-	struct hv_mask hard, soft;
-	int ret = 0;
-
-	if (op->set_hard)
-		lab_mask_to_machine(s, &op->hard, &hard);
-	if (op->set_soft)
-		lab_mask_to_machine(s, &op->soft, &soft);
-	for (unsigned i = 0; ret == 0 && i < v->mvm->nr_vcpus; i++) {
-		if (op->vcpu >= 0 && (unsigned)op->vcpu != i)
-			continue;
-		ret = hv_affinity_set(v->mvm->vcpu[i]->hv, op->set_hard ? &hard : NULL,
-				      op->set_soft ? &soft : NULL);
-	}
-	if (ret == -HV_EINVAL)
-		return lab_refuse(v->run, ret,
-				  "none of these pCPUs is in pool '%s', where VM '%s' is",
-				  lab_pool_name(v->run, v->mvm->domain->pool->id), v->vm->name);
 	return ret;
 }
 
@@ -181,7 +166,9 @@ static int do_vm(struct lab_task *task, struct lab_vm_run *v)
 	case SC_OP_SCHED_RTDS:
 		return set_rtds(v, op);
 	case SC_OP_VCPU_PIN:
-		return pin(v, op);
+		return lab_pin(v, op);
+	case SC_OP_PIN_OVERRIDE:
+		return lab_override(v, op);
 	case SC_OP_VCPU_SET:
 		return set_vcpus(v, op);
 	case SC_OP_PAUSE:

@@ -195,6 +195,27 @@ static const char *who_is_there(struct lab_run *run, unsigned pcpu, const char *
 	return because(run, "a vCPU was there until just now; %s (try again)", then);
 }
 
+/* Whose guest holds it, or another one of its core or socket, for a while. */
+static const char *who_is_pinned(struct lab_run *run, unsigned pcpu)
+{
+	const struct hv_resource *r = hv_resource_of(mc_sys(run->machine), pcpu);
+
+	for (unsigned i = 0; i < run->s->n_vms; i++) {
+		const struct mc_vm *mvm = run->vm[i].mvm;
+
+		for (unsigned k = 0; mvm && mvm->domain && k < mvm->domain->nr_vcpus; k++) {
+			const struct hv_vcpu *v = mvm->domain->vcpus[k];
+
+			if (v->pins && hv_mask_test(&v->unit->hard, r->master))
+				return because(run,
+					       "vCPU %u of VM '%s' is pinned there by its guest at "
+					       "the moment ('vcpu-pin -f' ends that)",
+					       k, run->s->vm[i].name);
+		}
+	}
+	return "a vCPU is pinned there at the moment (try again)";
+}
+
 static const char *why_not_removed(struct lab_run *run, const struct hv_pool *pool, unsigned pcpu,
 				   int error)
 {
@@ -212,6 +233,8 @@ static const char *why_not_removed(struct lab_run *run, const struct hv_pool *po
 		return "another removal is unfinished";
 	case -HV_EBUSY:
 		return "it is the last one of a pool that has VMs";
+	case -HV_EADDRINUSE:
+		return who_is_pinned(run, pcpu);
 	case -HV_ENOMEM:
 		return "the hypervisor has no memory";
 	default:
@@ -225,7 +248,10 @@ static const char *why_not_offline(struct lab_run *run, unsigned pcpu, int error
 
 	switch (error) {
 	case -HV_EINVAL:
-		return "the first pCPU cannot go off line";
+		if (pcpu == 0)
+			return "the first pCPU cannot go off line";
+		return because(run, "its %s has the first pCPU, which must stay in Pool-0",
+			       pool ? sc_gran_name(pool->gran) : "pool");
 	case -HV_EEXIST:
 		return "it is off line already";
 	case -HV_ENODEV:
@@ -235,6 +261,8 @@ static const char *why_not_offline(struct lab_run *run, unsigned pcpu, int error
 		return "it is the last one of Pool-0, which has VMs";
 	case -HV_EADDRNOTAVAIL:
 		return "another removal is unfinished";
+	case -HV_EADDRINUSE:
+		return who_is_pinned(run, pcpu);
 	case -HV_EAGAIN:
 		return who_is_there(run, pcpu, "it stays on line");
 	default:
@@ -266,6 +294,9 @@ static const char *why_not_smt(struct lab_run *run, int error)
 		       "first";
 	case -HV_EADDRNOTAVAIL:
 		return "busy: a removal is unfinished; try again";
+	case -HV_EADDRINUSE:
+		return "busy: a vCPU is pinned to a second thread by its guest at the moment "
+		       "('vcpu-pin -f' ends that)";
 	default:
 		return "the hypervisor refuses it";
 	}
@@ -412,7 +443,7 @@ void lab_pool_unmake(struct lab_run *run, struct hv_pool *pool)
 /* The pCPUs that it is to have: all those named, or what is free of nodes. */
 static int choose(struct lab_run *run, struct lab_task *task, struct hv_pool *pool)
 {
-	struct hv_mask free;
+	struct hv_mask free = {{0}};
 
 	hv_free_pcpus(mc_sys(run->machine), &free);
 	if (task->op->of_nodes) {
@@ -521,7 +552,8 @@ int lab_migrate(struct lab_run *run, struct lab_task *task, struct lab_vm_run *v
 	if (ret == -HV_ENOENT)
 		return lab_refuse(run, ret, "pool '%s' has no pCPU", name_of(run, pool));
 	if (ret == -HV_EBUSY)
-		return lab_refuse(run, ret, "VM '%s' is on its way to another pool", v->vm->name);
+		return lab_refuse(run, ret, "VM '%s' is on its way to another pool%s", v->vm->name,
+				  d->move ? "" : ", or pinned by its guest at the moment");
 	return ret;
 }
 

@@ -103,7 +103,10 @@ void lab_timeline_start(struct lab_run *run);
 int lab_command(struct lab_run *run, const struct sc_op *op, struct lab_outcome *outcome);
 void lab_operator_start(struct lab_run *run);
 void lab_operator_stop(struct lab_run *run); /* frees what waits, and the pools' names */
-/* What the present command has to tell when it is done. */
+/* pin.c: affinity of one VM. 0, or refused. */
+int lab_pin(struct lab_vm_run *v, const struct sc_op *op);
+int lab_override(struct lab_vm_run *v, const struct sc_op *op);
+/* What the present command has to tell when it is done, a line. */
 void lab_tell(struct lab_run *run, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Why the hypervisor refuses: text of the present command; returns error. */
 int lab_refuse(struct lab_run *run, int error, const char *fmt, ...)

@@ -46,6 +46,9 @@ bool sc_command_cpus(struct sc_command *c, unsigned int i, struct hv_mask *out, 
 /* The pool that word i names, by name or number; checked as far as it can be known. */
 bool sc_command_pool(struct sc_command *c, unsigned int i, const char **pool);
 
+/* pin_commands.c */
+bool sc_cmd_pin(struct sc_command *c, struct sc_op *op);
+bool sc_cmd_override(struct sc_command *c, struct sc_op *op);
 /* pool_commands.c: pools. False and *known false when the command is none of them. */
 bool sc_pool_command(struct sc_command *c, struct sc_op *op, bool *known);
 /* host_commands.c: pCPUs, suspend. Likewise. */

@@ -123,6 +123,9 @@ static void print_host(FILE *out, const struct scenario *s)
 	fputs("  hypervisor: xen\n", out);
 	if (*s->xen.cmdline)
 		print_text(out, "  cmdline", s->xen.cmdline);
+	if (!hv_mask_subset(&t->present, &s->cpumask, SC_NW))
+		fprintf(out, "  cpumask: \"%s\"\n",
+			sc_mask_format(&s->cpumask, mask, sizeof(mask)));
 	fputs("  params:\n", out);
 	print_table(out, sc_hw_params, &s->hw);
 	fprintf(out, "    ibpb: %s\n    l1d: \"%s\"\n", s->hw.ibpb ? "on" : "off",

@@ -96,7 +96,7 @@ static bool read_host(struct sc_parse *p, const struct sc_node *host, const char
 		      struct sc_mark *cmdline_mark)
 {
 	static const char *const hypervisors[] = {"xen"};
-	const struct sc_node *own;
+	const struct sc_node *own, *mask;
 	unsigned int which = 0;
 	struct sc_fields f;
 	bool ok;
@@ -115,9 +115,14 @@ static bool read_host(struct sc_parse *p, const struct sc_node *host, const char
 	ok = sc_cmdline_read(p, cmdline, &s->xen) && ok;
 	sc_cmdline_settle(p, cmdline_mark, &s->xen);
 	ok = sc_host_read(&f, dir, s) && ok;
+	mask = sc_take(&f, "cpumask");
 	sc_fields_close(&f);
-	if (s->topo.n_cpus)
-		sc_topology_apply_boot(&s->topo, &s->xen);
+	if (!s->topo.n_cpus)
+		return ok;
+	sc_topology_apply_boot(&s->topo, &s->xen);
+	s->cpumask = s->topo.present;
+	if (mask)
+		ok = sc_mask_read(p, mask, "cpumask", &s->topo, true, &s->cpumask) && ok;
 	return ok;
 }
 

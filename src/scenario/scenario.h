@@ -252,12 +252,13 @@ struct sc_run {
 };
 
 enum sc_op_kind {
-	SC_OP_SCHED_DOM,  /* sched-credit2 or sched-credit -d DOM [-w W] [-c C] */
-	SC_OP_SCHED_POOL, /* sched-credit2 -s -r US; sched-credit -s [-t MS] [-r US] [-m US] */
-	SC_OP_SCHED_RTDS, /* sched-rtds -d DOM -v VCPU|all -p US -b US -e 0|1 ... */
-	SC_OP_FRAME,	  /* arinc653-set MAJOR DOM.VCPU:TIME...: a whole new table */
-	SC_OP_VCPU_PIN,	  /* vcpu-pin DOM VCPU|all HARD [SOFT] */
-	SC_OP_VCPU_SET,	  /* vcpu-set DOM N */
+	SC_OP_SCHED_DOM,    /* sched-credit2 or sched-credit -d DOM [-w W] [-c C] */
+	SC_OP_SCHED_POOL,   /* sched-credit2 -s -r US; sched-credit -s [-t MS] [-r US] [-m US] */
+	SC_OP_SCHED_RTDS,   /* sched-rtds -d DOM -v VCPU|all -p US -b US -e 0|1 ... */
+	SC_OP_FRAME,	    /* arinc653-set MAJOR DOM.VCPU:TIME...: a whole new table */
+	SC_OP_VCPU_PIN,	    /* vcpu-pin [-f] [-i] DOM VCPU|all HARD [SOFT] */
+	SC_OP_PIN_OVERRIDE, /* pin-override DOM VCPU PCPU|none: what its guest asks for */
+	SC_OP_VCPU_SET,	    /* vcpu-set DOM N */
 	SC_OP_PAUSE,
 	SC_OP_UNPAUSE,
 	SC_OP_DESTROY,
@@ -296,6 +297,7 @@ struct sc_op {
 	struct hv_mask hard, soft;
 	unsigned int vcpus;					  /* vcpu-set; 0 = leave */
 	bool ignore_host;					  /* vcpu-set -i */
+	bool force, ignore_masks;				  /* vcpu-pin -f, -i */
 	unsigned int ratelimit_us, tslice_ms, migration_delay_us; /* sched pool */
 	int64_t time;						  /* overrun */
 	struct sc_rtds_change *rtds;				  /* sched-rtds, in this order */
@@ -303,7 +305,7 @@ struct sc_op {
 	struct sc_frame frame; /* arinc653-set */
 	/* Pools and pCPUs. A pool's name is looked up when the command is done. */
 	const char *pool, *name; /* pool, NULL = Pool-0; name: cpupool-rename */
-	struct hv_mask cpus;	 /* may be empty; resume: those that are lost */
+	struct hv_mask cpus;	 /* may be empty; resume: those that are lost; pin-override */
 	bool set_sched, set_gran, on;
 	bool of_nodes, dry_run; /* cpupool-create: those of `cpus` that are free; -n */
 	enum sc_sched sched;	/* cpupool-create, and that of a sched-* command */
@@ -335,8 +337,9 @@ struct scenario {
 	unsigned int n_vms;
 	struct sc_pool *pool; /* pool[0] is Pool-0 */
 	unsigned int n_pools;
-	bool pools_change;     /* the timeline makes pools */
-	struct sc_frame frame; /* arinc653 */
+	struct hv_mask cpumask; /* pCPUs that xl gives to VMs, its vm.cpumask */
+	bool pools_change;	/* the timeline makes pools */
+	struct sc_frame frame;	/* arinc653 */
 	struct sc_run run;
 	struct sc_event *event; /* in file order */
 	unsigned int n_events;

@@ -315,36 +315,6 @@ static bool cmd_frame(struct sc_command *c, struct sc_op *op)
 	return !fault || sc_wrong_at(c, 1, fault);
 }
 
-/* vcpu-pin DOM VCPU|all HARD [SOFT] */
-static bool cmd_pin(struct sc_command *c, struct sc_op *op)
-{
-	unsigned int vcpu;
-
-	op->kind = SC_OP_VCPU_PIN;
-	if (!sc_need_words(c, 4, 5, "vcpu-pin DOM VCPU|all HARD [SOFT]") ||
-	    !sc_command_vm(c, 1, op))
-		return false;
-	if (strcmp(c->word[2], "all") != 0) {
-		if (!sc_read_number(c, 2, "vCPU", 0, sc_min_maxvcpus(c, op) - 1, &vcpu))
-			return false;
-		op->vcpu = (int)vcpu;
-	}
-	if (!sc_command_cpus(c, 3, &op->hard, &op->set_hard))
-		return false;
-	if (c->n == 5 && !sc_command_cpus(c, 4, &op->soft, &op->set_soft))
-		return false;
-	if (!op->set_hard && !op->set_soft)
-		return sc_wrong_at(c, 3, "neither hard nor soft affinity is given");
-	if (op->set_hard) {
-		struct hv_mask online;
-
-		hv_mask_and(&online, &op->hard, &c->s->topo.online, SC_NW);
-		if (hv_mask_empty(&online, SC_NW))
-			return sc_wrong_at(c, 3, "none of these pCPUs is online");
-	}
-	return true;
-}
-
 /* vcpu-set [-i] DOM N */
 static bool cmd_set(struct sc_command *c, struct sc_op *op)
 {
@@ -455,9 +425,10 @@ static bool parse_command(struct sc_command *c, struct sc_op *op)
 		bool (*parse)(struct sc_command *c, struct sc_op *op);
 	} commands[] = {{"sched-credit2", cmd_sched}, {"sched-credit", cmd_sched},
 			{"sched-rtds", cmd_rtds},     {"arinc653-set", cmd_frame},
-			{"vcpu-pin", cmd_pin},	      {"vcpu-set", cmd_set},
-			{"pause", cmd_plain},	      {"unpause", cmd_plain},
-			{"destroy", cmd_plain},	      {"overrun", cmd_overrun}};
+			{"vcpu-pin", sc_cmd_pin},     {"pin-override", sc_cmd_override},
+			{"vcpu-set", cmd_set},	      {"pause", cmd_plain},
+			{"unpause", cmd_plain},	      {"destroy", cmd_plain},
+			{"overrun", cmd_overrun}};
 	const size_t n = sizeof(commands) / sizeof(commands[0]);
 	const char *names[MAX_COMMANDS];
 	unsigned int xl = 0;

@@ -30,8 +30,8 @@ struct reading {
 
 /* --- CPU masks -------------------------------------------------------------------------------- */
 
-static bool read_mask(struct sc_parse *p, const struct sc_node *node, const char *name,
-		      const struct sc_topology *topo, bool must_run, struct hv_mask *out)
+bool sc_mask_read(struct sc_parse *p, const struct sc_node *node, const char *name,
+		  const struct sc_topology *topo, bool must_run, struct hv_mask *out)
 {
 	char error[SC_CPULIST_ERROR];
 	struct sc_mark mark = node->mark;
@@ -64,14 +64,14 @@ static bool read_masks(struct sc_parse *p, const struct sc_node *node, const cha
 
 	assert(n > 0);
 	if (node->kind != SC_LIST) {
-		if (!read_mask(p, node, name, topo, must_run, &out[0]))
+		if (!sc_mask_read(p, node, name, topo, must_run, &out[0]))
 			return false;
 		for (i = 1; i < n; i++)
 			out[i] = out[0];
 		return true;
 	}
 	for (c = node->child; c && i < n; c = c->next)
-		read_mask(p, c, name, topo, must_run, &out[i++]);
+		sc_mask_read(p, c, name, topo, must_run, &out[i++]);
 	if (c)
 		sc_warning(p, &c->mark, "%s: %u entries for %u vCPUs, the surplus is ignored", name,
 			   node->n_children, n);
@@ -226,6 +226,31 @@ static void read_vcpus(struct sc_fields *f, struct sc_vm *vm)
 		vm->maxvcpus = vm->vcpus;
 }
 
+/* `cpu_weight` is xl's name of it. */
+static void read_weight(struct sc_fields *f, struct sc_vm *vm)
+{
+	const struct sc_node *xl;
+
+	sc_take_uint(f, "weight", 1, SC_WEIGHT_MAX, &vm->weight);
+	xl = sc_map_find(f->map, "cpu_weight");
+	if (xl && sc_map_find(f->map, "weight"))
+		sc_error(f->p, &xl->mark, "cpu_weight is another name of weight: give one of them");
+	sc_take_uint(f, "cpu_weight", 1, SC_WEIGHT_MAX, &vm->weight);
+}
+
+/* Keys of xl that Xen takes and forgets. */
+static void ignore_xl(struct sc_fields *f)
+{
+	static const char *const keys[] = {"slice", "latency"};
+
+	for (unsigned int i = 0; i < 2; i++) {
+		const struct sc_node *node = sc_take(f, keys[i]);
+
+		if (node)
+			sc_warning(f->p, &node->mark, "%s has no effect, in Xen neither", keys[i]);
+	}
+}
+
 /* Each vCPU may run somewhere in its pool. */
 static void check_pool(struct reading *r, const struct sc_mark *mark, const struct sc_vm *vm)
 {
@@ -235,6 +260,24 @@ static void check_pool(struct reading *r, const struct sc_mark *mark, const stru
 		if (hv_mask_intersects(&vm->hard[i], &pool->cpus, SC_NW))
 			continue;
 		sc_error(r->p, mark, "vCPU %u may run on no pCPU of its pool '%s'", i, pool->name);
+		return;
+	}
+}
+
+/* xl starts no VM outside its vm.cpumask; domain 0 is not of its making. */
+static void apply_cpumask(struct reading *r, const struct sc_mark *mark, struct sc_vm *vm)
+{
+	struct hv_mask online;
+
+	if (hv_mask_subset(&r->s->topo.present, &r->s->cpumask, SC_NW) || vm->dom0)
+		return;
+	vm->has_hard = true;
+	for (unsigned int i = 0; i < vm->maxvcpus; i++) {
+		hv_mask_and(&vm->hard[i], &vm->hard[i], &r->s->cpumask, SC_NW);
+		hv_mask_and(&online, &vm->hard[i], &r->s->topo.online, SC_NW);
+		if (!hv_mask_empty(&online, SC_NW))
+			continue;
+		sc_error(r->p, mark, "cpus: vCPU %u has no pCPU of the host's cpumask", i);
 		return;
 	}
 }
@@ -249,9 +292,10 @@ static void read_common(struct reading *r, struct sc_fields *f, bool counted, st
 	vm->memory = MEMORY_DEFAULT;
 	vm->line = f->map ? f->map->mark.line : 0;
 	read_vcpus(f, vm);
-	sc_take_uint(f, "weight", 1, SC_WEIGHT_MAX, &vm->weight);
+	read_weight(f, vm);
 	sc_take_uint(f, "cap", 0, 100 * vm->maxvcpus, &vm->cap);
 	sc_rtds_read(f, vm);
+	ignore_xl(f);
 	if (!vm->hard)
 		vm->hard = all_masks(r->p, topo, vm->maxvcpus);
 	if (!vm->soft)
@@ -261,8 +305,10 @@ static void read_common(struct reading *r, struct sc_fields *f, bool counted, st
 	if ((c = sc_take(f, "cpus_soft")) && !(counted && is_per_vm(c)))
 		vm->has_soft |=
 			read_masks(r->p, c, "cpus_soft", topo, false, vm->maxvcpus, vm->soft);
-	if (f->map)
+	if (f->map) {
+		apply_cpumask(r, &f->map->mark, vm);
 		check_pool(r, &f->map->mark, vm);
+	}
 	sc_take_quantity(f, "memory", SC_Q_SIZE, MEMORY_MIN, MEMORY_MAX, &vm->memory);
 	read_placement(r->p, sc_take(f, "placement"), topo, vm);
 }
@@ -488,6 +534,7 @@ static void own_masks(struct reading *r, const struct sc_node *node, const char 
 	if (hard) {
 		vm->hard = masks;
 		vm->has_hard = true;
+		apply_cpumask(r, &c->mark, vm);
 		check_pool(r, &c->mark, vm);
 		read_placement(r->p, sc_map_find(node, "placement"), topo, vm);
 	} else {

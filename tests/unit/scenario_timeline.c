@@ -223,11 +223,83 @@ static void pinning_takes_hard_and_soft_lists(void **state)
 	refused("vcpu-pin a 0 16",
 		"x.yaml:7:32: error: pCPU 16 is not in the topology, expected pCPUs out of 0-15");
 	refused("vcpu-pin a 0 -", "neither hard nor soft affinity");
-	refused("vcpu-pin a 0", "expected 'vcpu-pin DOM VCPU|all HARD [SOFT]'");
+	refused("vcpu-pin a 0", "expected 'vcpu-pin [-f] [-i] DOM VCPU|all HARD [SOFT]'");
 	refused("vcpu-pin a 0 1 2 3", "expected 'vcpu-pin");
 	refuse("host: {preset: H0, cmdline: smt=0}\nvms: [{name: a}]\n"
 	       "timeline: [{at: 1s, do: vcpu-pin a all 3}]\n",
 	       "none of these pCPUs is online");
+}
+
+static void pinning_has_two_options(void **state)
+{
+	const struct sc_op *o = op("vcpu-pin -f a 1 - 2");
+
+	(void)state;
+	assert_true(o->force && !o->ignore_masks && !o->set_hard && o->set_soft);
+	o = op("vcpu-pin -i a all 2");
+	assert_true(!o->force && o->ignore_masks && o->vcpu == -1);
+	o = op("vcpu-pin -if a 0 2");
+	assert_true(o->force && o->ignore_masks);
+	o = op("vcpu-pin --force --ignore-global-affinity-masks a 0 2");
+	assert_true(o->force && o->ignore_masks);
+	refused("vcpu-pin -f a all 2", "'-f' is for one vCPU, not for all");
+	refused("vcpu-pin -g a 0 2", "unknown option '-g'");
+	refused("vcpu-pin -fx a 0 2", "unknown option '-fx'");
+	refused("vcpu-pin --forced a 0 2", "unknown option '--forced'");
+	refused("vcpu-pin a -f 0 2", "vCPU: found '-f'");
+	refused("vcpu-pin -f", "expected 'vcpu-pin [-f]");
+}
+
+static const struct hv_mask *hard_of(unsigned int vm, unsigned int vcpu)
+{
+	return &loaded->variant[0].vm[vm].hard[vcpu];
+}
+
+/* xl.conf: vm.cpumask */
+static void the_cpumask_of_the_host_holds_for_vms_and_for_pinning(void **state)
+{
+	static const char host[] = "host: {topology: 1x4x2, cpumask: '2-7'}\n"
+				   "vms: [{name: a, vcpus: 2, cpus: '0-3'}, {name: b}]\n"
+				   "timeline: [{at: 1s, do: 'vcpu-pin %s'}]\n";
+	char text[256];
+
+	(void)state;
+	scenario_file_free(loaded);
+	snprintf(text, sizeof(text), host, "a 0 0-2");
+	loaded = load(text);
+	assert_true(loaded->variant[0].vm[0].dom0); /* not of xl's making */
+	assert_string_equal(mask(hard_of(0, 0)), "0-7");
+	assert_string_equal(mask(hard_of(1, 1)), "2-3");
+	assert_string_equal(mask(hard_of(2, 0)), "2-7");
+	assert_true(loaded->variant[0].vm[2].has_hard);
+	assert_string_equal(mask(&loaded->variant[0].event[0].op[0].hard), "2");
+	scenario_file_free(loaded);
+	snprintf(text, sizeof(text), host, "-i a 0 0-2");
+	loaded = load(text);
+	assert_string_equal(mask(&loaded->variant[0].event[0].op[0].hard), "0-2");
+	snprintf(text, sizeof(text), host, "dom0 0 0-1");
+	refuse(text, "none of these pCPUs is in the host's cpumask ('-i' leaves that out)");
+	refuse("host: {topology: 1x4x2, cpumask: '2-7'}\n"
+	       "vms: [{name: a, vcpus: 2, cpus: ['2', '1']}]\n",
+	       "x.yaml:2:8: error: cpus: vCPU 1 has no pCPU of the host's cpumask");
+	refuse("host: {topology: 1x4x2, cpumask: '8'}\nvms: [{name: a}]\n",
+	       "x.yaml:1:35: error: cpumask: pCPU 8 is not in the topology");
+}
+
+static void domain_0_may_override_its_affinity(void **state)
+{
+	const struct sc_op *o = op("pin-override Domain-0 1 5");
+
+	(void)state;
+	assert_int_equal(o->kind, SC_OP_PIN_OVERRIDE);
+	assert_int_equal(o->vcpu, 1);
+	assert_string_equal(mask(&o->cpus), "5");
+	o = op("pin-override dom0 0 none");
+	assert_true(hv_mask_empty(&o->cpus, SC_NW));
+	refused("pin-override a 0 5", "the hypervisor lets only domain 0 override its affinity");
+	refused("pin-override dom0 all 5", "vCPU: found 'all'");
+	refused("pin-override dom0 0 16", "pCPU, or none: found '16', expected 0..15");
+	refused("pin-override dom0 0", "expected 'pin-override DOM VCPU PCPU|none'");
 }
 
 static void groups_are_commanded_as_a_whole(void **state)
@@ -333,6 +405,9 @@ int main(void)
 		cmocka_unit_test(what_sched_credit_refuses_is_an_error),
 		cmocka_unit_test(a_command_for_another_scheduler_is_refused),
 		cmocka_unit_test(pinning_takes_hard_and_soft_lists),
+		cmocka_unit_test(pinning_has_two_options),
+		cmocka_unit_test(the_cpumask_of_the_host_holds_for_vms_and_for_pinning),
+		cmocka_unit_test(domain_0_may_override_its_affinity),
 		cmocka_unit_test(groups_are_commanded_as_a_whole),
 		cmocka_unit_test(other_commands),
 		cmocka_unit_test(an_entry_may_repeat),
