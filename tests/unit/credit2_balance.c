@@ -170,6 +170,74 @@ static void t34_a_running_unit_moves_when_it_is_off_its_pcpu(void **state)
 	world_end(w);
 }
 
+/* A unit on pCPU 0 runs and has been asked to move to runqueue 1, as in T34. */
+static struct c2_unit *asked_to_move(struct world *w)
+{
+	struct c2_unit *u = new_unit(w, 1);
+
+	u->unit->hard = fake_all(2);
+	run_on(w, u, 0);
+	u->load = FULL;
+	set_load(w, 0, 3 * FULL);
+	set_load(w, 1, 0);
+	balance(w, 0);
+	assert_true(u->flags & C2_MIGREQ);
+	assert_ptr_equal(u->mig_target, runq(w, 1));
+	return u;
+}
+
+/* 15.1 step 2: the target is honoured only if hard affinity still allows it. */
+static void a_move_asked_for_yields_to_hard_affinity(void **state)
+{
+	struct world *w = world_start(2, 1, 1, NULL);
+	struct c2_unit *u = asked_to_move(w);
+	struct hv_mask here = {{1}};
+
+	(void)state;
+	assert_int_equal(hv_affinity_set(vcpu_of(u), &here, NULL), 0);
+	assert_true(u->flags & C2_MIGREQ);
+	fake_drain(&w->f);
+	fake_check(&w->f);
+	assert_false(u->flags & C2_MIGREQ);
+	assert_ptr_equal(u->rq, runq(w, 0));
+	assert_ptr_equal(running_on(w, 0), u);
+	assert_int_equal(runq(w, 1)->bias, 1);
+	world_end(w);
+}
+
+/* 16.3: who has been asked already does not count as movable. */
+static void a_unit_is_asked_to_move_once(void **state)
+{
+	struct world *w = world_start(2, 1, 1, NULL);
+	struct c2_unit *u = asked_to_move(w);
+
+	(void)state;
+	fake_forget(&w->f);
+	balance(w, 0);
+	assert_int_equal(moves(w), 0);
+	assert_true(u->flags & C2_MIGREQ);
+	world_end(w);
+}
+
+/* The runqueue that it was to move to is gone before it is off its pCPU: it picks as others do. */
+static void a_move_to_a_runqueue_that_goes_is_forgotten(void **state)
+{
+	struct world *w = world_start(2, 1, 1, NULL);
+	struct c2_unit *u = asked_to_move(w);
+
+	(void)state;
+	assert_int_equal(hv_pool_remove_pcpu(w->f.pool, 1), 0);
+	assert_null(runq(w, 0)->next);
+	assert_false(u->flags & C2_MIGREQ);
+	assert_null(u->mig_target);
+	assert_true(vcpu_of(u)->pause_flags & HV_PF_MIGRATING);
+	fake_drain(&w->f);
+	fake_check(&w->f);
+	assert_ptr_equal(running_on(w, 0), u);
+	assert_int_equal(vcpu_of(u)->pause_flags, 0);
+	world_end(w);
+}
+
 /* The unit that the pass chooses may itself be marked: it is loaded, and leaves at once. */
 static void the_chosen_unit_may_be_asked_to_move(void **state)
 {
@@ -325,6 +393,9 @@ int main(void)
 		cmocka_unit_test(t32_the_best_exchange_is_taken),
 		cmocka_unit_test(t33_q4_the_gate_looks_at_the_last_runqueue),
 		cmocka_unit_test(t34_a_running_unit_moves_when_it_is_off_its_pcpu),
+		cmocka_unit_test(a_move_asked_for_yields_to_hard_affinity),
+		cmocka_unit_test(a_unit_is_asked_to_move_once),
+		cmocka_unit_test(a_move_to_a_runqueue_that_goes_is_forgotten),
 		cmocka_unit_test(the_chosen_unit_may_be_asked_to_move),
 		cmocka_unit_test(q5_loads_of_the_far_side_may_be_stale),
 		cmocka_unit_test(tolerances_are_exponents),

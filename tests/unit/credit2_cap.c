@@ -303,6 +303,44 @@ static void a_cap_may_begin_during_a_switch(void **state)
 	world_end(w);
 }
 
+/* 14.4: budget comes while the parked unit is still being switched out: the save queues it. */
+static void budget_may_come_during_a_switch(void **state)
+{
+	struct world *w = world_start(1, 1, 1, NULL);
+	struct c2_unit *u = new_unit(w, 0);
+	struct c2_runq *rq = runq(w, 0);
+
+	(void)state;
+	run_on(w, u, 0);
+	assert_int_equal(set_cap(u->unit->domain, 10), 0);
+	fake_drain(&w->f);
+	assert_int_equal(u->budget, 1000000);
+	w->f.hold_saves = true;
+	at(w, 1 * MS);
+	fake_pass(&w->f, 0);
+	assert_null(running_on(w, 0));
+	assert_true(is_parked(u));
+
+	at(w, 10 * MS);
+	fake_forget(&w->f);
+	fake_fire_due(&w->f);
+	assert_false(is_parked(u));
+	assert_true(u->flags & C2_SCHED && u->flags & C2_REQUEUE);
+	assert_false(u->flags & C2_QUEUED);
+	assert_int_equal(rq->nload, 1);
+	assert_int_equal(last_tickle(w), HV_NO_PCPU);
+
+	w->f.hold_saves = false;
+	fake_save(&w->f, 0);
+	assert_int_equal(rq->nload, 1);
+	assert_int_equal(last_tickle(w), 0);
+	fake_drain(&w->f);
+	fake_check(&w->f);
+	assert_ptr_equal(running_on(w, 0), u);
+	assert_int_equal(u->budget, 1000000);
+	world_end(w);
+}
+
 static void a_domain_with_parked_units_can_be_destroyed(void **state)
 {
 	struct world *w = world_start(1, 2, 1, NULL);
@@ -361,6 +399,7 @@ int main(void)
 		cmocka_unit_test(removing_a_cap_frees_the_parked),
 		cmocka_unit_test(a_unit_paused_while_parked_is_only_unmarked),
 		cmocka_unit_test(a_cap_may_begin_during_a_switch),
+		cmocka_unit_test(budget_may_come_during_a_switch),
 		cmocka_unit_test(a_domain_with_parked_units_can_be_destroyed),
 		cmocka_unit_test(no_memory_leaves_no_trace),
 	};

@@ -346,6 +346,60 @@ static void t30_a_wake_before_the_context_is_saved(void **state)
 	world_end(w);
 }
 
+/* Where pick sends u while somebody else holds the instance lock (15.1 step 1). */
+static uint32_t pick_under_contention(struct world *w, struct c2_unit *u)
+{
+	uint32_t c;
+
+	hv_lock_acquire(w->f.sys, &w->p->lock);
+	lock(w, u->rq);
+	c = c2_pick(w->s, u->unit)->master;
+	unlock(w, u->rq);
+	hv_lock_release(w->f.sys, &w->p->lock);
+	return c;
+}
+
+/* Masks alone, without the migration that comes with a change. */
+static void store_affinity(struct c2_unit *u, uint64_t hard, uint64_t soft)
+{
+	u->unit->hard = (struct hv_mask){{hard}};
+	u->unit->soft = (struct hv_mask){{soft}};
+	u->unit->soft_counts = (hard & ~soft) && (hard & soft);
+}
+
+/*
+ * 15.2: without the instance lock a unit stays in its runqueue if it can: home, else the lowest
+ * pCPU there, in soft before hard affinity; only else the lowest pCPU that it may use. No turn is
+ * taken, and a move that was asked for is off.
+ */
+static void a_pick_that_must_not_wait_falls_back(void **state)
+{
+	struct world *w = world_start(2, 4, 1, NULL);
+	struct c2_unit *u = new_unit(w, 0x0f);
+	uint32_t bias[2] = {runq(w, 0)->bias, runq(w, 1)->bias};
+
+	(void)state;
+	set_home(w, u, 2);
+	store_affinity(u, 0xff, 0xff);
+	u->flags |= C2_MIGREQ;
+	u->mig_target = runq(w, 1);
+	assert_int_equal(pick_under_contention(w, u), 2);
+	assert_false(u->flags & C2_MIGREQ);
+	assert_null(u->mig_target);
+
+	store_affinity(u, 0xff, 0x18); /* soft without home, but with another one there */
+	assert_int_equal(pick_under_contention(w, u), 3);
+	store_affinity(u, 0xff, 0x30); /* soft elsewhere: the hard step knows home */
+	assert_int_equal(pick_under_contention(w, u), 2);
+	store_affinity(u, 0xfa, 0x30); /* ...or others in its runqueue */
+	assert_int_equal(pick_under_contention(w, u), 1);
+	store_affinity(u, 0xe0, 0xff); /* none there */
+	assert_int_equal(pick_under_contention(w, u), 5);
+	assert_int_equal(runq(w, 0)->bias, bias[0]);
+	assert_int_equal(runq(w, 1)->bias, bias[1]);
+	world_end(w);
+}
+
 /* Units of one pool are never placed on pCPUs of another, and each pool has its own runqueues. */
 static void pools_keep_apart(void **state)
 {
@@ -387,15 +441,23 @@ static void boot_parameters_are_corrected_as_in_xen(void **state)
 		int64_t now;
 	} cases[] = {
 		{"credit2_load_precision_shift", "3", 1, 4},
+		{"credit2_load_precision_shift", "41", 1, 40},
 		{"credit2_load_precision_shift", "10", 0, 10},
 		{"credit2_load_window_shift", "10", 1, 30},
+		{"credit2_load_window_shift", "51", 1, 50},
 		{"credit2_load_window_shift", "11", 0, 11},
+		{"credit2_cap_period_ms", "5000000000", 1, UINT32_MAX},
 		{"credit2_cap_period_ms", "0", 1, 10},
 		{"sched_ratelimit_us", "99", 1, 1000},
 		{"sched_ratelimit_us", "500001", 1, 1000},
 		{"sched_ratelimit_us", "0", 0, 0},
 		{"sched_ratelimit_us", "100", 0, 100},
+		{"credit2_balance_over", "-3000000000", 1, INT32_MIN},
+		{"credit2_balance_over", "3000000000", 1, INT32_MAX},
 		{"credit2_balance_over", "-7", 0, -7},
+		{"sched_credit2_migrate_resist", "-1", 1, 0},
+		{"sched_credit2_migrate_resist", "5000000000", 1, UINT32_MAX},
+		{"sched_credit2_max_cpus_runqueue", "5000000000", 1, UINT32_MAX},
 		{"sched_credit2_max_cpus_runqueue", "0", 1, 16},
 		{"credit2_runqueue", "node", 0, C2_BY_NODE},
 		{"credit2_runqueue", "die", -HV_EINVAL, C2_BY_NODE},
@@ -453,6 +515,7 @@ int main(void)
 		cmocka_unit_test(t28_q2_a_move_rotates_twice),
 		cmocka_unit_test(t29_q1_soft_affinity_rotates_the_wrong_runqueue),
 		cmocka_unit_test(t30_a_wake_before_the_context_is_saved),
+		cmocka_unit_test(a_pick_that_must_not_wait_falls_back),
 		cmocka_unit_test(pools_keep_apart),
 		cmocka_unit_test(boot_parameters_are_corrected_as_in_xen),
 		cmocka_unit_test(the_rate_limit_changes_at_run_time),

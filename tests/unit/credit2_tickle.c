@@ -275,6 +275,28 @@ static void bug8_every_waker_asks_another_idle_pcpu(void **state)
 	world_end(w);
 }
 
+/*
+ * Bug 10, the other half: a pCPU that works for the hypervisor is busy, but not to be preempted,
+ * even where its unit would be judged first: no tickle, and the work goes on.
+ */
+static void bug10_work_for_the_hypervisor_is_not_preempted(void **state)
+{
+	struct world *w = world_start(1, 1, 1, NULL);
+	struct c2_unit *u = new_unit(w, 0);
+
+	(void)state;
+	hv_work(w->f.sys, 0, true);
+	pass(w, 0);
+	at(w, 5 * MS); /* past the rate limit, which says nothing about idle units anyhow */
+	assert_int_equal(c2_score(w->p, u, 0, w->f.now), -1);
+	assert_int_equal(wake_tickles(w, u), HV_NO_PCPU);
+	assert_int_equal(u->tcpu, HV_NO_PCPU);
+	hv_work(w->f.sys, 0, false);
+	fake_drain(&w->f);
+	assert_ptr_equal(running_on(w, 0), u);
+	world_end(w);
+}
+
 /* bug 12: with a runqueue per thread each thread is a core of its own. */
 static void bug12_threads_in_different_runqueues_count_as_idle_cores(void **state)
 {
@@ -361,6 +383,7 @@ int main(void)
 		cmocka_unit_test(t23_a_unit_leaves_for_its_soft_affinity),
 		cmocka_unit_test(t36_a_pinned_unit_asks_its_pcpu_at_once),
 		cmocka_unit_test(bug8_every_waker_asks_another_idle_pcpu),
+		cmocka_unit_test(bug10_work_for_the_hypervisor_is_not_preempted),
 		cmocka_unit_test(bug12_threads_in_different_runqueues_count_as_idle_cores),
 		cmocka_unit_test(a_short_sleep_leaves_the_pcpu_marked),
 		cmocka_unit_test(q7_a_thread_added_beside_a_busy_one_passes_for_an_idle_core),
