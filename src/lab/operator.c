@@ -90,9 +90,10 @@ static int set_pool(struct lab_run *run, const struct sc_op *op)
 	if (op->set_migration_delay)
 		p.migration_delay_us = op->migration_delay_us;
 	if (op->sched == SC_SCHED_CREDIT && p.ratelimit_us > p.tslice_ms * 1000)
-		return lab_refuse(run, -HV_EINVAL,
-				  "the rate limit (%u us) would be longer than the timeslice (%u ms)",
-				  p.ratelimit_us, p.tslice_ms);
+		return lab_refuse(
+			run, -HV_EINVAL,
+			"the rate limit (%u us) would be longer than the timeslice (%u ms)",
+			p.ratelimit_us, p.tslice_ms);
 	return hv_sched_params_set(pool, &p);
 }
 

@@ -15,7 +15,7 @@
 void sc_vms_read(struct sc_parse *p, const struct sc_library *library, const struct sc_node *dom0,
 		 const struct sc_node *vms, const struct sc_mark *cmdline, struct scenario *s);
 
-/* The pCPUs that a text names. must_run: one of them has to be on line. False: an error was told. */
+/* The pCPUs that a text names; must_run: one has to be on line. False: an error was told. */
 bool sc_mask_read(struct sc_parse *p, const struct sc_node *node, const char *name,
 		  const struct sc_topology *topo, bool must_run, struct hv_mask *out);
 
