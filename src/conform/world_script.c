@@ -45,6 +45,8 @@ static void set_params(struct world *w, struct hv_domain *d, const unsigned *wei
 	struct hv_domain_params params = {0};
 	int rc = hv_domain_params_get(d, &params);
 
+	/* Periods of rtds are not among them: what is read is not what is in force. */
+	params.period_us = params.budget_us = 0;
 	if (weight)
 		params.weight = *weight;
 	if (cap)

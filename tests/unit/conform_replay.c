@@ -315,6 +315,23 @@ static void a_refused_parameter_makes_an_error_line(void **state)
 	record_free(&r);
 }
 
+/* rtds has no weights. The first period, of 10 ms, began when the vCPU was created. */
+static void a_weight_leaves_the_periods_of_rtds(void **state)
+{
+	struct record r;
+	struct replay_result result;
+
+	(void)state;
+	assert_int_equal(run("sched rtds\ntopology 1 1 1\ndomain 1 vcpus 1\nrtds 1.0 5000 1000 0\n"
+			     "weight 1 512\nwake 1.0\nrun-until 11000000\n",
+			     &checked, &r, &result),
+			 REPLAY_DONE);
+	assert_true(has_line(&r, "{\"t\":10000000,\"ev\":\"switch\",\"cpu\":0,\"prev\":\"idle\","
+				 "\"unit\":\"d1v0\",\"slice\":1000000,\"dl\":15000000,"
+				 "\"budget\":1000000,\"level\":0}"));
+	record_free(&r);
+}
+
 /* The answers to all lines about pools and hotplug, in order; nr of them. */
 static void expect_results(const char *text, const int *rc, unsigned nr)
 {
@@ -455,6 +472,7 @@ int main(void)
 		cmocka_unit_test(
 			null_does_not_spin_on_a_soft_affinity_that_excludes_the_only_free_pcpu),
 		cmocka_unit_test(a_refused_parameter_makes_an_error_line),
+		cmocka_unit_test(a_weight_leaves_the_periods_of_rtds),
 		cmocka_unit_test(a_sibling_of_pcpu_0_is_refused_for_other_reasons),
 		cmocka_unit_test(pcpu_0_is_removed_by_another),
 		cmocka_unit_test(what_the_build_does_not_have_is_refused_with_its_line),
