@@ -225,11 +225,12 @@ int hv_check(struct hv_sys *sys, struct hv_violation *out);
 int hv_pcpu_up(struct hv_sys *sys, unsigned pcpu);
 /*
  * Take a pCPU off line. Its whole resource leaves pool 0; what else belongs to that is free until
- * it is complete again. -HV_EINVAL (pCPU 0, no such pCPU), -HV_EEXIST (down already), -HV_ENODEV
- * (in another pool), -HV_EBUSY (last of pool 0, which has domains), -HV_EADDRNOTAVAIL,
- * -HV_EADDRINUSE (a vCPU is pinned there for a while), -HV_EAGAIN: the resource has been asked to
- * go idle; after its next decision a call completes. The host forgets the pending events of a
- * pCPU that is down.
+ * it is complete again. -HV_EINVAL (pCPU 0, what shares its resource, no such pCPU), -HV_EEXIST
+ * (down already), -HV_ENODEV (in another pool), -HV_EBUSY (last of pool 0, which has domains),
+ * -HV_EADDRNOTAVAIL, -HV_EADDRINUSE (a vCPU is pinned there for a while), -HV_EAGAIN: the resource
+ * has been asked to go idle; after its next decision a call completes. The host forgets the
+ * pending events of a pCPU that is down. Work for its idle context (hv_work()) that is not done is
+ * not wanted there any more: the host, which has it, announces it for another pCPU.
  */
 int hv_pcpu_down(struct hv_sys *sys, unsigned pcpu);
 /* Only the first half: all checks, and no new placement. The same answers but -HV_EAGAIN. */

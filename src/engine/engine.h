@@ -226,7 +226,8 @@ void hv_gran_mask(const struct hv_sys *sys, enum hv_gran gran, unsigned pcpu, st
 /* ---- pool.c, hotplug.c */
 /*
  * The first halves as Xen has them: affinities are only broken when the resource leaves, and until
- * then no unit that may run nowhere else may be placed anew.
+ * then no unit that may run nowhere else may be placed anew; a pCPU that goes off line may take its
+ * sibling pCPU 0 out of pool 0.
  */
 int hv_pool_remove_start(struct hv_pool *pool, unsigned pcpu);
 int hv_pcpu_down_start(struct hv_sys *sys, unsigned pcpu);

@@ -60,10 +60,18 @@ int hv_pcpu_down_start(struct hv_sys *sys, unsigned pcpu)
 	return hv_leave_begin(r, pcpu);
 }
 
+/* It would take pCPU 0 out of pool 0, which is refused to pCPU 0 itself. */
+static bool is_beside_pcpu_0(const struct hv_sys *sys, unsigned pcpu)
+{
+	const struct hv_resource *boot = sys->pcpus[0].res;
+
+	return pcpu < sys->nr_pcpus && boot && sys->pcpus[pcpu].res == boot;
+}
+
 int hv_pcpu_down_begin(struct hv_sys *sys, unsigned pcpu)
 {
 	bool first = !sys->leaving;
-	int rc = hv_pcpu_down_start(sys, pcpu);
+	int rc = is_beside_pcpu_0(sys, pcpu) ? -HV_EINVAL : hv_pcpu_down_start(sys, pcpu);
 
 	if (!rc && first && sys->leaving)
 		hv_leave_announce(sys->leaving);

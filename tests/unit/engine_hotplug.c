@@ -139,6 +139,109 @@ static void a_half_core_does_not_join(void **state)
 	fake_check(f);
 }
 
+/* Fault 5 and the first hazard, of an off-lining: pCPU 0 stays in pool 0. */
+static void every_thread_of_pcpu_0_stays_on_line_as_pcpu_0_does(void **state)
+{
+	struct fake *f = *state;
+
+	fake_boot_gran(f, "credit2", HV_GRAN_CORE);
+	assert_int_equal(hv_pcpu_down(f->sys, 0), -HV_EINVAL);
+	assert_int_equal(hv_pcpu_down(f->sys, 1), -HV_EINVAL);
+	assert_int_equal(hv_pcpu_down_begin(f->sys, 1), -HV_EINVAL);
+	assert_int_equal(hv_mask_weight(&f->pool->cpu_valid, 1), 8);
+	fake_check(f);
+}
+
+/* Under granularity cpu the sibling of pCPU 0 is like any other. */
+static void the_sibling_of_pcpu_0_goes_off_line_alone(void **state)
+{
+	struct fake *f = *state;
+
+	fake_boot(f, "credit2");
+	down(f, 1);
+	assert_false(is_free(f, 0));
+	assert_int_equal(hv_mask_weight(&f->pool->cpu_valid, 1), 7);
+}
+
+/* What is to be done there is the host's; the engine only knew that it was wanted. */
+static void work_is_forgotten_by_a_pcpu_that_goes_and_kept_by_its_sibling(void **state)
+{
+	struct fake *f = *state;
+	struct hv_domain *d;
+
+	fake_boot_gran(f, "credit2", HV_GRAN_CORE);
+	d = busy(f, 1, 8);
+	hv_work(f->sys, 2, true);
+	hv_work(f->sys, 3, true);
+	down(f, 3);
+	assert_true(is_free(f, 2));
+	assert_true(hv_work_ready(f->sys, 2));
+	assert_int_equal(hv_pcpu_up(f->sys, 3), 0); /* their core is back in the pool */
+	fake_drain(f);
+	assert_false(hv_work_ready(f->sys, 3));
+	assert_true(hv_work_ready(f->sys, 2));
+	assert_true(hv_pcpu_loaded(f->sys, 3)->idle);
+	hv_work(f->sys, 2, false);
+	fake_drain(f);
+	all_run(f, d);
+	assert_false(hv_pcpu_loaded(f->sys, 3)->idle);
+}
+
+/* Bug 13 of real Xen: whoever asks for the time of a pCPU that has nothing gets an answer. */
+static void a_pcpu_that_is_off_line_has_an_idle_time(void **state)
+{
+	struct fake *f = *state;
+	int64_t before;
+
+	assert_int_equal(hv_pcpu_idle_time(f->sys, 3), 0); /* it was never up */
+	assert_int_equal(hv_pcpu_idle_time(f->sys, 8), 0);
+	fake_boot_gran(f, "credit2", HV_GRAN_CORE);
+	busy(f, 1, 8);
+	fake_run(f, f->now + 10 * MS);
+	before = hv_pcpu_idle_time(f->sys, 3);
+	down(f, 3);
+	f->now += 5 * MS;
+	assert_int_equal(hv_pcpu_idle_time(f->sys, 3), before + 5 * MS);
+}
+
+/* A policy's timers do not stay on a pCPU that is gone: core-scheduling 4.5. */
+static void timers_leave_a_pcpu_that_goes_off_line(void **state)
+{
+	static const char *const policies[] = {"credit", "credit2", "rtds"};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct fake *f = calloc(1, sizeof(*f));
+		struct hv_domain_params p = {.weight = 256, .cap = 50};
+		struct hv_domain *d;
+		unsigned n = 0;
+
+		assert_int_equal(fake_create(f, 1, 4, 2, hv_policies), 0);
+		for (unsigned c = 0; c < 8; c++)
+			assert_int_equal(hv_pcpu_up(f->sys, c), 0);
+		assert_int_equal(hv_pool_create(f->sys, 0, policies[i], HV_GRAN_CPU, &f->pool), 0);
+		/* pCPU 3 joins first and is the lowest: it is home */
+		for (unsigned c = 3; c < 8; c++)
+			assert_int_equal(hv_pool_add_pcpu(f->pool, c), 0);
+		d = fake_domain(f, 1, 2);
+		if (i < 2)
+			assert_int_equal(hv_domain_params_set(d, &p), 0);
+		hv_vcpu_up(d->vcpus[0]);
+		hv_vcpu_up(d->vcpus[1]);
+		fake_drain(f);
+		for (unsigned k = 0; k < f->nr_timers; k++)
+			n += f->timers[k]->pcpu == 3 && f->timers[k]->cls != HV_TIMER_SCHEDULE &&
+			     f->timers[k]->cls != HV_TIMER_TICK;
+		assert_int_equal(n, 1);
+		down(f, 3);
+		for (unsigned k = 0; k < f->nr_timers; k++)
+			assert_int_not_equal(f->timers[k]->pcpu, 3);
+		all_run(f, d);
+		fake_destroy(f);
+		free(f);
+	}
+}
+
 /* Faults 3 and 7. */
 static void a_refused_off_lining_leaves_nothing_behind(void **state)
 {
@@ -332,6 +435,10 @@ static void smt_is_not_switched_where_threads_belong_together(void **state)
 	assert_int_equal(hv_pool_create(f->sys, 1, "credit2", HV_GRAN_CORE, &core), 0);
 	assert_int_equal(hv_smt_set(f->sys, false), -HV_EBUSY);
 	assert_int_equal(hv_pool_set_gran(core, HV_GRAN_CPU), 0);
+	assert_int_equal(hv_pool_set_gran(core, HV_GRAN_SOCKET), 0); /* later than at boot */
+	assert_int_equal(hv_smt_set(f->sys, false), -HV_EBUSY);
+	assert_int_equal(hv_smt_set(f->sys, true), -HV_EBUSY);
+	assert_int_equal(hv_pool_set_gran(core, HV_GRAN_CPU), 0);
 	assert_int_equal(hv_pool_remove_pcpu(f->pool, 5), 0);
 	assert_int_equal(hv_pool_add_pcpu(core, 5), 0);
 	assert_int_equal(hv_smt_set(f->sys, false), -HV_ENODEV);
@@ -410,8 +517,13 @@ static void nothing_is_scheduled_while_suspended(void **state)
 	assert_int_equal(hv_domain_unpause(d), -HV_EINVAL);
 	late = busy(f, 2, 2); /* a domain that is made now waits like the others */
 	fake_run(f, f->now + 100 * MS);
-	for (unsigned c = 0; c < 8; c++)
+	fake_forget(f);
+	for (unsigned c = 0; c < 8; c++) {
+		fake_pass(f, c); /* answered without a decision */
 		assert_true(hv_pcpu_loaded(f->sys, c)->idle);
+		assert_int_equal(hv_pcpu_wait(f->sys, c), HV_WAIT_NONE);
+	}
+	assert_int_equal(f->nr_log, 0);
 	assert_int_equal(hv_pool_create(f->sys, 1, "rtds", HV_GRAN_CORE, &p), 0);
 	assert_int_equal(hv_domain_move(late, p), -HV_ENOENT);
 	assert_int_equal(hv_resume(f->sys, NULL), 0);
@@ -420,7 +532,7 @@ static void nothing_is_scheduled_while_suspended(void **state)
 	all_run(f, late);
 }
 
-/* With a thread of pCPU 0's core down, pool 0 is empty: who has lost all cannot flee there. */
+/* When a thread of pCPU 0's core has not returned pool 0 is empty: nobody can flee there. */
 static void an_empty_pool_0_takes_in_nobody(void **state)
 {
 	struct fake *f = *state;
@@ -433,7 +545,8 @@ static void an_empty_pool_0_takes_in_nobody(void **state)
 		assert_int_equal(hv_pool_remove_pcpu(f->pool, c), 0);
 		assert_int_equal(hv_pool_add_pcpu(other, c), 0);
 	}
-	assert_int_equal(hv_pcpu_down(f->sys, 1), 0);
+	suspend(f);
+	assert_int_equal(hv_resume(f->sys, &(struct hv_mask){{0xfd}}), 0);
 	forget(f, 1);
 	assert_true(hv_mask_empty(&f->pool->cpu_valid, 1));
 	f->pool = other;
@@ -452,10 +565,11 @@ static void what_does_not_return_is_evicted_and_nothing_else_moves(void **state)
 {
 	struct fake *f = *state;
 	struct hv_pool *lost;
-	struct hv_domain *d[3], *orphan;
+	struct hv_domain *d[3], *orphan, *second;
 	struct hv_mask back = {{0x3f}};
 	unsigned before[3];
 	struct hv_vcpu *v;
+	size_t bytes;
 	int rc;
 
 	fake_boot_gran(f, "credit2", HV_GRAN_CORE);
@@ -472,11 +586,14 @@ static void what_does_not_return_is_evicted_and_nothing_else_moves(void **state)
 	}
 	fake_drain(f);
 	all_run(f, orphan);
+	assert_int_equal(hv_domain_create(lost, 10, 1, &second), 0);
+	assert_int_equal(hv_vcpu_create(second, NULL, NULL, NULL, &v), 0);
 	suspend(f);
 	for (unsigned i = 0; i < 3; i++)
 		before[i] = d[i]->units->res->master;
 	/* pool 0 must live on; without memory nothing has happened */
 	assert_int_equal(hv_resume(f->sys, &(struct hv_mask){{0xfc}}), -HV_EINVAL);
+	bytes = f->live_bytes;
 	for (unsigned n = 1;; n++) {
 		f->fail_at = f->allocs + n;
 		rc = hv_resume(f->sys, &back);
@@ -485,6 +602,8 @@ static void what_does_not_return_is_evicted_and_nothing_else_moves(void **state)
 			break;
 		assert_int_equal(hv_mask_weight(hv_online_mask(f->sys), 1), 8);
 		assert_ptr_equal(orphan->pool, lost);
+		assert_int_equal(f->pool->nr_coming, 0);
+		assert_int_equal(f->live_bytes, bytes);
 		fake_check(f);
 	}
 	assert_int_equal(rc, 0);
@@ -529,6 +648,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_whole_core_leaves_with_one_thread_and_returns_when_complete),
 		TEST(a_half_core_does_not_join),
+		TEST(every_thread_of_pcpu_0_stays_on_line_as_pcpu_0_does),
+		TEST(the_sibling_of_pcpu_0_goes_off_line_alone),
+		TEST(work_is_forgotten_by_a_pcpu_that_goes_and_kept_by_its_sibling),
+		TEST(a_pcpu_that_is_off_line_has_an_idle_time),
+		cmocka_unit_test(timers_leave_a_pcpu_that_goes_off_line),
 		TEST(a_refused_off_lining_leaves_nothing_behind),
 		TEST(a_pcpu_goes_off_line_while_a_guest_is_current_there),
 		TEST(an_overcommitted_pcpu_goes_off_line_at_the_second_call),
