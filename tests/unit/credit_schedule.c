@@ -613,6 +613,27 @@ static void a_new_pcpu_does_not_look_for_work_at_once(void **state)
 	world_end(w);
 }
 
+/* Section 10: a pCPU that is leaving its pool gives its unit away and steals none. */
+static void a_pcpu_that_leaves_does_not_steal(void **state)
+{
+	struct world *w = world_start(1, 2, 1, NULL);
+	struct c1_unit *a = run_new(w, 0, 0), *b = run_new(w, 1, 0), *c = new_unit_at(w, 0, 0);
+
+	(void)state;
+	wake_up(w, c);
+	fake_drain(&w->f);
+	at(w, 20 * MS); /* its last search is long ago */
+	assert_int_equal(hv_pool_remove_pcpu(w->f.pool, 1), -HV_EAGAIN);
+	fake_drain(&w->f);
+	fake_check(&w->f);
+	assert_null(running_on(w, 1));
+	assert_ptr_equal(running_on(w, 0), a);
+	assert_int_equal(b->unit->res->master, 0);
+	assert_int_equal(c->unit->res->master, 0);
+	assert_int_equal(hv_pool_remove_pcpu(w->f.pool, 1), 0);
+	world_end(w);
+}
+
 static void who_has_just_run_is_not_stolen_within_the_migration_delay(void **state)
 {
 	const char *const params[] = {"vcpu_migration_delay", "2000", NULL};
@@ -660,6 +681,7 @@ int main(void)
 		cmocka_unit_test(a_pcpu_on_its_way_from_idle_is_left_alone),
 		cmocka_unit_test(who_is_being_switched_out_is_not_stolen),
 		cmocka_unit_test(a_new_pcpu_does_not_look_for_work_at_once),
+		cmocka_unit_test(a_pcpu_that_leaves_does_not_steal),
 		cmocka_unit_test(who_has_just_run_is_not_stolen_within_the_migration_delay),
 	};
 
