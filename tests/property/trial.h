@@ -17,7 +17,7 @@
 #define MAX_POLICIES 16
 #define MS	     INT64_C(1000000)
 
-#define RUNS  500 /* per policy */
+#define RUNS  3000 /* per policy; some 40 s in all */
 #define STEPS 800
 
 /* What is done to pools and pCPUs. */
@@ -313,11 +313,21 @@ static void set_boot_params(struct trial *t)
 	static const char *const bools[] = {"0", "1"};
 	static const char *const slices[] = {"4", "10", "30", "1001"};
 	static const char *const times[] = {"0", "300", "5000"};
+	static const char *const periods[] = {"1", "10", "100"};
+	static const char *const precisions[] = {"4", "18", "24"};
+	static const char *const windows[] = {"11", "24", "34"};
+	static const char *const exponents[] = {"-20", "-3", "0", "2"};
 	static const char *const tickles[] = {"head", "head-fixed", "head-without", "with-2012",
 					      "without-2012"};
 
 	maybe_set(t, "credit2_runqueue", queues, 5);
 	maybe_set(t, "sched_credit2_max_cpus_runqueue", most, 4);
+	maybe_set(t, "sched_credit2_migrate_resist", times, 3);
+	maybe_set(t, "credit2_cap_period_ms", periods, 3);
+	maybe_set(t, "credit2_load_precision_shift", precisions, 3);
+	maybe_set(t, "credit2_load_window_shift", windows, 3);
+	maybe_set(t, "credit2_balance_under", exponents, 4);
+	maybe_set(t, "credit2_balance_over", exponents, 4);
 	maybe_set(t, "sched_ratelimit_us", limits, 4);
 	maybe_set(t, "sched_smt_power_savings", bools, 2);
 	maybe_set(t, "sched_credit_tslice_ms", slices, 4);
