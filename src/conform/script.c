@@ -510,7 +510,7 @@ static int first_pass(struct parser *p, bool *is_command)
 static int second_pass(struct parser *p, bool want_timed)
 {
 	struct script_line *l;
-	bool timed;
+	bool timed, other_pool;
 	hv_time at;
 	char *word;
 	unsigned i = 0;
@@ -524,7 +524,9 @@ static int second_pass(struct parser *p, bool want_timed)
 		i++;
 	if (i == NR_COMMANDS || timed != want_timed)
 		return 0;
-	if (commands[i].sched && !p->s->many_pools && strcmp(commands[i].sched, p->s->sched) != 0)
+	/* rtds lines name a vCPU, whose pool may have that policy; tables are pool 0's. */
+	other_pool = commands[i].op == SCRIPT_RTDS && p->s->many_pools;
+	if (commands[i].sched && !other_pool && strcmp(commands[i].sched, p->s->sched) != 0)
 		return words_fail(&p->w, "`%s` needs `sched %s`", word, commands[i].sched);
 	assert(p->s->nr_lines < p->line_capacity);
 	l = &p->s->line[p->s->nr_lines++];

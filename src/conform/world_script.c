@@ -91,6 +91,8 @@ static void create_domain(struct world *w, const struct script_line *l)
 	int rc = hv_domain_create(named_pool(w, l->create.pool), sd->id, sd->vcpus, &d);
 	uint8_t handle[HV_HANDLE_BYTES];
 
+	if (rc == -HV_ENODEV)
+		world_stop(w, REPLAY_REFUSED, "pool %u has no pCPU now", l->create.pool);
 	if (!rc && (l->create.has_handle || l->create.control)) {
 		world_handle((uint32_t)(l->create.has_handle ? l->create.handle : sd->id), handle);
 		rc = hv_domain_identify(d, handle, l->create.control);

@@ -399,6 +399,8 @@ static const struct {
 } refused[] = {
 	{"topology 1 1 1\nrun-until 1\nsched bvt\n", 3, "no policy 'bvt'"},
 	{NULL_2 "run-until 1\nparam credit2_runq core\n", 4, "no boot parameter is named"},
+	{NULL_2 "run-until 1\npool-create 1 null\ndomain 1 vcpus 1 pool 1\n", 5,
+	 "pool 1 has no pCPU now"},
 	{NULL_2 "run-until 1\nparam sched_ratelimit_us soon\n", 4, "'soon' is not a value of"},
 };
 

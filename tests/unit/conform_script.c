@@ -209,6 +209,7 @@ static const struct {
 	{BOOT "domain 1 vcpus 1\nhard 1.0 1-\n", 5, "a list of pCPUs"},
 	{BOOT "domain 1 vcpus 1\nhard 1.0\n", 5, "found 'end of line'"},
 	{BOOT "domain 1 vcpus 1\nrtds 1.0 1 1 1\n", 5, "`rtds` needs `sched rtds`"},
+	{BOOT "pool-create 1 arinc653\narinc-get\n", 5, "`arinc-get` needs `sched arinc653`"},
 	{BOOT "arinc-get\n", 4, "`arinc-get` needs `sched arinc653`"},
 	{BOOT "weight 1 5\n", 4, "domain 1 does not exist"},
 	{"sched arinc653\ntopology 1 1 1\nrun-until 1\narinc 5 1.0\n", 4,
