@@ -56,6 +56,10 @@ static void release_sleepers(struct hv_unit *u)
 /*
  * Do what was asked for: load the member, or its pCPU's idle vCPU in its place. False when there is
  * nothing to do, or when it is the last one that runs: then the whole unit is to be rescheduled.
+ *
+ * In one gathering a pCPU loads a vCPU alone no more than once. Else pauses and wakes of one member
+ * that come faster than its pCPU returns would keep the siblings waiting for ever. Who wakes again
+ * is loaded by the decision; who is paused goes at once, because whoever pauses may wait for that.
  */
 static bool force(struct hv_pcpu *p, struct hv_vcpu *v)
 {
@@ -65,10 +69,11 @@ static bool force(struct hv_pcpu *p, struct hv_vcpu *v)
 	hv_time now;
 
 	v->force_switch = false;
-	if (runnable == v->is_running)
+	if (runnable == v->is_running || (runnable && u->enter > 0 && p->came_in))
 		return false;
 	now = hv_clock(u->sys);
 	if (runnable) {
+		p->came_in = true;
 		HV_ASSERT(u->sys, old == p->idle);
 		hv_runstate_change(old, HV_RUNNABLE, now);
 		old->unit = p->res->idle;
@@ -226,6 +231,7 @@ static struct hv_next schedule_turn(struct hv_pcpu *p, unsigned pcpu)
 	r->curr->enter = r->g;
 	hv_mask_for_each(c, &r->pcpus, sys->nw)
 	{
+		sys->pcpus[c].came_in = false;
 		if (c != pcpu)
 			sys->host.poke(sys->ctx, c, HV_EVENT_SLAVE);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Races of a resource of two pCPUs that the model checker found (tests/model): a member that can
+ * What the model checker found (tests/model) in a resource of two pCPUs. Races: a member that can
  * run is loaded, and one that cannot is not, without any timer or decision coming to the rescue.
+ * And a gathering that pauses and wakes of one member put off for ever.
  */
 #include "fake_host.h"
 #include "probe_policy.h"
@@ -74,12 +75,58 @@ static void a_member_left_out_of_a_decision_is_loaded_when_it_wakes_while_saved(
 	fake_check(f);
 }
 
+/* It is paused, or goes on, each time its pCPU is back, while the sibling waits for that. */
+static void pauses_and_wakes_of_one_member_do_not_put_off_a_gathering_for_ever(void **state)
+{
+	struct fake *f = *state;
+	struct hv_domain *d = pair(f);
+	struct hv_vcpu *v = d->vcpus[0];
+	unsigned c = v->pcpu, sibling = d->vcpus[1]->pcpu, n = 0;
+	unsigned forced = f->forced;
+
+	fake_event(f, sibling, HV_EVENT_SCHEDULE);
+	assert_int_equal(hv_pcpu_wait(f->sys, sibling), HV_WAIT_ENTER);
+	do {
+		assert_true(n < 10);
+		assert_int_equal(n++ % 2 ? hv_unpause(v) : hv_pause(v), 0);
+		fake_turn(f, c);
+	} while (hv_pcpu_wait(f->sys, sibling) == HV_WAIT_ENTER);
+	/* Out, in and out again by itself; the second time it came in with the decision. */
+	assert_int_equal(f->forced, forced + 3);
+	assert_int_equal(v->pause_count, 0);
+	fake_drain(f);
+	assert_ptr_equal(fake_guest(f, c), v);
+	assert_ptr_equal(fake_guest(f, sibling), d->vcpus[1]);
+	fake_check(f);
+}
+
+/* Only while siblings wait: without a gathering it may come in as often as it likes. */
+static void a_member_comes_in_alone_as_often_as_it_wakes(void **state)
+{
+	struct fake *f = *state;
+	struct hv_vcpu *v = pair(f)->vcpus[0];
+	unsigned forced = f->forced;
+
+	for (int n = 0; n < 3; n++) {
+		assert_int_equal(hv_pause(v), 0);
+		fake_drain(f);
+		assert_null(fake_guest(f, v->pcpu));
+		assert_int_equal(hv_unpause(v), 0);
+		fake_drain(f);
+		assert_ptr_equal(fake_guest(f, v->pcpu), v);
+	}
+	assert_int_equal(f->forced, forced + 6);
+	fake_check(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(a_member_that_wakes_while_it_is_saved_is_loaded_again),
 		TEST(a_member_left_out_of_a_decision_is_loaded_when_it_wakes_while_saved),
+		TEST(pauses_and_wakes_of_one_member_do_not_put_off_a_gathering_for_ever),
+		TEST(a_member_comes_in_alone_as_often_as_it_wakes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
