@@ -517,19 +517,41 @@ static void nothing_is_scheduled_while_suspended(void **state)
 	assert_int_equal(hv_domain_unpause(d), -HV_EINVAL);
 	late = busy(f, 2, 2); /* a domain that is made now waits like the others */
 	fake_run(f, f->now + 100 * MS);
-	fake_forget(f);
-	for (unsigned c = 0; c < 8; c++) {
-		fake_pass(f, c); /* answered without a decision */
+	for (unsigned c = 0; c < 8; c++)
 		assert_true(hv_pcpu_loaded(f->sys, c)->idle);
-		assert_int_equal(hv_pcpu_wait(f->sys, c), HV_WAIT_NONE);
-	}
-	assert_int_equal(f->nr_log, 0);
 	assert_int_equal(hv_pool_create(f->sys, 1, "rtds", HV_GRAN_CORE, &p), 0);
 	assert_int_equal(hv_domain_move(late, p), -HV_ENOENT);
 	assert_int_equal(hv_resume(f->sys, NULL), 0);
 	fake_drain(f);
 	all_run(f, d);
 	all_run(f, late);
+}
+
+/* Bug 3: whatever is raised meanwhile is answered, and nobody waits for a sibling without power. */
+static void no_decision_is_made_while_suspended(void **state)
+{
+	(void)state;
+	for (int gran = HV_GRAN_CPU; gran <= HV_GRAN_SOCKET; gran++) {
+		struct fake *f = calloc(1, sizeof(*f));
+		struct hv_domain *d;
+
+		assert_int_equal(fake_create(f, 1, 4, 2, hv_policies), 0);
+		fake_boot_gran(f, "credit2", (enum hv_gran)gran);
+		d = busy(f, 1, 9);
+		suspend(f);
+		fake_forget(f);
+		for (unsigned c = 0; c < 8; c++) {
+			fake_pass(f, c);
+			assert_true(hv_pcpu_loaded(f->sys, c)->idle);
+			assert_int_equal(hv_pcpu_wait(f->sys, c), HV_WAIT_NONE);
+		}
+		assert_int_equal(f->nr_log, 0);
+		assert_int_equal(hv_resume(f->sys, NULL), 0);
+		fake_drain(f);
+		all_run(f, d);
+		fake_destroy(f);
+		free(f);
+	}
 }
 
 /* When a thread of pCPU 0's core has not returned pool 0 is empty: nobody can flee there. */
@@ -663,6 +685,7 @@ int main(void)
 		TEST(smt_is_not_switched_where_threads_belong_together),
 		TEST(smt_goes_off_and_on),
 		TEST(nothing_is_scheduled_while_suspended),
+		cmocka_unit_test(no_decision_is_made_while_suspended),
 		TEST(an_empty_pool_0_takes_in_nobody),
 		TEST(what_does_not_return_is_evicted_and_nothing_else_moves),
 		TEST(one_thread_that_does_not_return_leaves_its_sibling_free),
