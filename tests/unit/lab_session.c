@@ -176,13 +176,14 @@ static uint64_t draw(uint64_t *x, uint64_t n)
 
 static void random_command(uint64_t *x, char *text, size_t size)
 {
-	static const char *const pools[] = {"Pool-0", "Pool-0", "x", "y"};
+	static const char *const pools[] = {"0", "0", "x", "y"};
+	static const char *const grans[] = {"cpu", "core", "socket"};
 	static const char *const vms[] = {"a", "b", "c"};
 	static const char *const scheds[] = {"credit2", "credit", "rtds", "null", "round-robin"};
 	const char *pool = pools[draw(x, 4)], *vm = vms[draw(x, 3)];
 	unsigned c = (unsigned)draw(x, 8), more = (unsigned)draw(x, 3);
 
-	switch (draw(x, 12)) {
+	switch (draw(x, 15)) {
 	case 0:
 		snprintf(text, size, "cpupool-create name=%s sched=%s gran=%s",
 			 draw(x, 2) ? "x" : "y", scheds[draw(x, 5)], draw(x, 3) ? "cpu" : "core");
@@ -213,9 +214,31 @@ static void random_command(uint64_t *x, char *text, size_t size)
 	case 10:
 		snprintf(text, size, "vcpu-pin %s all %u-7", vm, c);
 		break;
+	case 11:
+		snprintf(text, size, "suspend");
+		break;
+	case 12:
+		snprintf(text, size, "xenhypfs write /cpupool/%u/sched-gran %s", 1 + more,
+			 grans[draw(x, 3)]);
+		break;
+	case 13:
+		snprintf(text, size, "cpupool-numa-split");
+		break;
 	default:
 		snprintf(text, size, "%s %s", draw(x, 2) ? "pause" : "unpause", vm);
 	}
+}
+
+/* The host slept for a while; pCPUs may be lost. pCPU 0 and its core's other thread return. */
+static void wake_up(struct scenario_file *f, struct lab_run *run, uint64_t *x)
+{
+	unsigned c = 2 + (unsigned)draw(x, 6);
+	char text[64];
+
+	assert_true(lab_run_to(run, mc_now(lab_machine(run)) + (hv_time)draw(x, MS)));
+	snprintf(text, sizeof(text), draw(x, 2) ? "resume" : "resume lost=%u-7", c);
+	if (command(f, run, text))
+		assert_null(command(f, run, "resume"));
 }
 
 static void commands_in_any_order_break_no_law(void **state)
@@ -237,7 +260,11 @@ static void commands_in_any_order_break_no_law(void **state)
 		assert_int_equal(lab_open(&f->variant[0], seed, &hashed, &r, &run), 0);
 		for (unsigned i = 0; i < 60; i++) {
 			random_command(&x, text, sizeof(text));
-			done += !command(f, run, text);
+			if (!command(f, run, text)) {
+				done++;
+				if (strcmp(text, "suspend") == 0)
+					wake_up(f, run, &x);
+			}
 			if (hv_check(mc_sys(lab_machine(run)), &broken) != 0)
 				fail_msg("seed %llu: after '%s': %s", (unsigned long long)seed,
 					 text, broken.law);
