@@ -94,12 +94,12 @@ static struct hv_pool *some_pool(struct trial *t)
 	return pool ? pool : t->pools[0];
 }
 
-/* A vCPU whose guest executes now. */
+/* A vCPU whose guest executes now; one that has just blocked executes nothing more. */
 static struct hv_vcpu *some_running(struct trial *t)
 {
-	unsigned c = draw(t, t->f->nr_pcpus);
+	struct hv_vcpu *v = fake_guest(t->f, draw(t, t->f->nr_pcpus));
 
-	return fake_guest(t->f, c);
+	return v && !(v->pause_flags & HV_PF_BLOCKED) ? v : NULL;
 }
 
 static struct hv_mask some_mask(struct trial *t)
