@@ -39,6 +39,7 @@ struct stress {
 	uint64_t decisions, forced, full_cores, lone_threads;
 };
 
+static const char *program;
 /* The run under way; for what the engine calls. */
 static struct stress *current;
 
@@ -58,7 +59,7 @@ static unsigned draw(struct stress *s, unsigned n)
 
 static void failed(const struct stress *s, const char *what)
 {
-	print_message("# replay: core_isolation %s %" PRIu64 " %u\n", s->policy, s->seed,
+	print_message("# replay: %s %s %" PRIu64 " %u\n", program, s->policy, s->seed,
 		      s->nr_events);
 	fail_msg("event %u: %s", s->event, what);
 }
@@ -325,6 +326,7 @@ int main(int argc, char **argv)
 	unsigned n = 0;
 	const struct CMUnitTest one[] = {cmocka_unit_test(the_given_run_holds)};
 
+	program = argv[0];
 	if (argc != 1 && argc != 3 && argc != 4) {
 		fprintf(stderr, "usage: core_isolation [POLICY SEED [EVENTS]]\n");
 		return 2;

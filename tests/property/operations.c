@@ -673,6 +673,7 @@ int main(int argc, char **argv)
 	unsigned n = 0;
 	const struct CMUnitTest one[] = {cmocka_unit_test(the_given_run_holds)};
 
+	program = argv[0];
 	if (argc != 1 && argc != 3 && argc != 4) {
 		fprintf(stderr, "usage: operations [POLICY SEED [STEPS]]\n");
 		return 2;

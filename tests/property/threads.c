@@ -64,9 +64,11 @@ struct machine {
 	struct program programs[16];
 };
 
+static const char *executable;
+
 static void failed(const struct machine *m, const char *what)
 {
-	fprintf(stderr, "# %s: %s\n# try again: threads %s\n", m->test, what, m->test);
+	fprintf(stderr, "# %s: %s\n# try again: %s %s\n", m->test, what, executable, m->test);
 	abort();
 }
 
@@ -534,6 +536,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_core_leaves_a_thousand_times_under_load),
 	};
 
+	executable = argv[0];
 	if (argc > 2) {
 		fprintf(stderr, "usage: threads [TEST]\n");
 		return 2;

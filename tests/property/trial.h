@@ -79,7 +79,8 @@ static uint64_t nr_waits, nr_forced, nr_shared;
 /* Operations on pools and pCPUs that were done, that were to be retried, that had no memory. */
 static uint64_t nr_done[NR_POOL_OPERATIONS], nr_again, nr_no_memory;
 
-/* Arguments: one given run, or runs of both policies. */
+/* Arguments: one given run, or runs of all policies. */
+static const char *program;
 static const char *only_policy;
 static uint64_t only_seed;
 static unsigned nr_steps = STEPS;
@@ -100,7 +101,7 @@ static unsigned draw(struct trial *t, unsigned n)
 
 static void failed(struct trial *t, const char *what)
 {
-	print_message("# replay: operations %s %" PRIu64 " %u\n", t->policy, t->seed, nr_steps);
+	print_message("# replay: %s %s %" PRIu64 " %u\n", program, t->policy, t->seed, nr_steps);
 	fail_msg("step %u: %s; last on pools: %s", t->step, what, t->doing ? t->doing : "nothing");
 }
 
