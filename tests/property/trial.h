@@ -338,6 +338,37 @@ static void set_boot_params(struct trial *t)
 	maybe_set(t, "credit_tickle", tickles, 5);
 }
 
+/* An instance with all pCPUs up; every eighth runs out of memory first, in turn. */
+static void create_sys(struct trial *t, const struct hv_host *host, const struct hv_topology *topo)
+{
+	struct fake *f = t->f;
+	bool in_turn = t->seed % 8 == 0;
+	int rc;
+
+	for (long n = 1;; n++) {
+		f->fail_at = in_turn ? f->allocs + n : 0;
+		rc = hv_sys_create(host, f, topo, hv_policies, &f->sys);
+		if (rc != -HV_ENOMEM)
+			break;
+		EXPECT(t, f->live_bytes == 0);
+	}
+	EXPECT(t, rc == 0);
+	set_boot_params(t);
+	for (unsigned c = 0; c < topo->nr_pcpus; c++) {
+		for (long n = 1;; n++) {
+			size_t bytes = f->live_bytes;
+
+			f->fail_at = in_turn ? f->allocs + n : 0;
+			rc = hv_pcpu_up(f->sys, c);
+			if (rc != -HV_ENOMEM)
+				break;
+			EXPECT(t, f->live_bytes == bytes && !hv_resource_of(f->sys, c));
+		}
+		EXPECT(t, rc == 0);
+	}
+	f->fail_at = 0;
+}
+
 /* Two pools of the policy; pCPU 0 is always in pool 0, of the others some stay free. */
 static void boot(struct trial *t)
 {
@@ -351,11 +382,8 @@ static void boot(struct trial *t)
 	host.assert_failed = assert_failed;
 	host.trace = watch;
 	f->nr_pcpus = topo.nr_pcpus;
-	assert_int_equal(hv_sys_create(&host, f, &topo, hv_policies, &f->sys), 0);
-	set_boot_params(t);
+	create_sys(t, &host, &topo);
 	t->gran = draw(t, 2) ? HV_GRAN_CPU : draw(t, 3) ? HV_GRAN_CORE : HV_GRAN_SOCKET;
-	for (unsigned c = 0; c < topo.nr_pcpus; c++)
-		assert_int_equal(hv_pcpu_up(f->sys, c), 0);
 	for (unsigned c = 1; sparse && c < topo.nr_pcpus; c++) {
 		if (draw(t, 4) == 0)
 			assert_int_equal(hv_pcpu_down(f->sys, c), 0);
