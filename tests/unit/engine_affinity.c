@@ -253,6 +253,32 @@ static void soft_affinity_counts_only_when_it_can_matter(void **state)
 	assert_false(hv_unit_has_soft(s, v->unit));
 }
 
+/* core-scheduling 8.20, and what a set call answers by 3.6 */
+static void the_effective_masks_are_what_is_left_of_those_that_were_set(void **state)
+{
+	struct fake *f = *state;
+	struct hv_vcpu *v = running_vcpu(f);
+	struct hv_mask hard, soft, m12 = fake_mask2(1, 2), m23 = fake_mask2(2, 3);
+	struct hv_mask m2 = fake_mask1(2), m7 = fake_mask1(7);
+	unsigned nw = hv_mask_words(f->sys);
+
+	probe_of(f->pool->sched)->pick = 2;
+	assert_int_equal(hv_affinity_set(v, &m12, &m23), 0);
+	hv_affinity_effective(v, &hard, &soft);
+	assert_true(hv_mask_equal(&hard, &m12, nw) && hv_mask_equal(&soft, &m2, nw));
+	/* what the pool loses is lost to both */
+	fake_drain(f);
+	assert_int_equal(hv_pool_remove_pcpu(f->pool, 1), 0);
+	hv_affinity_effective(v, &hard, &soft);
+	assert_true(hv_mask_equal(&hard, &m2, nw) && hv_mask_equal(&soft, &m2, nw));
+	assert_true(hv_mask_equal(&v->unit->hard, &m12, nw));
+	/* soft affinity that can never be: stored, and without effect */
+	assert_int_equal(hv_affinity_set(v, NULL, &m7), 0);
+	hv_affinity_effective(v, &hard, &soft);
+	assert_true(hv_mask_equal(&hard, &m2, nw) && hv_mask_empty(&soft, nw));
+	assert_true(hv_mask_equal(&v->unit->soft, &m7, nw));
+}
+
 static void a_soft_mask_that_holds_the_pool_means_no_soft_step(void **state)
 {
 	struct fake *f = calloc(1, sizeof(*f));
@@ -291,6 +317,7 @@ int main(void)
 		TEST(a_hard_mask_outside_the_pool_is_refused),
 		TEST(pcpus_that_do_not_exist_are_dropped_from_a_mask),
 		TEST(soft_affinity_counts_only_when_it_can_matter),
+		TEST(the_effective_masks_are_what_is_left_of_those_that_were_set),
 		cmocka_unit_test(a_soft_mask_that_holds_the_pool_means_no_soft_step),
 	};
 

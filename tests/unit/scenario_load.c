@@ -440,7 +440,7 @@ static void the_printed_configuration_reads_back_as_itself(void **state)
 {
 	static const char *const texts[] = {
 		HOST "vms: [{name: a}]\n",
-		"host: {preset: H2, cmdline: sched=null smt=0}\n"
+		"host: {preset: H2, cmdline: sched=null smt=0, cpumask: '0-40,44'}\n"
 		"dom0: {vcpus: 2, workload: iperf-dom0}\n"
 		"vms:\n"
 		"  - {name: b, vcpus: 8, maxvcpus: 9, weight: 3, cap: 250, cpus: ['1-2', '4'],\n"
