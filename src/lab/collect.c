@@ -51,6 +51,24 @@ static void collect_guest(const struct lab_vm_run *v, struct lab_vm *vm)
 	}
 }
 
+double lab_pool_weight(const struct lab_result *r, int32_t pool)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < r->n_vms; i++)
+		sum += r->vm[i].pool == pool ? r->vm[i].weight : 0;
+	return sum;
+}
+
+/* What it was entitled to, and where, at the end. */
+static void collect_weight(struct hv_domain *d, struct lab_vm *vm)
+{
+	struct hv_domain_params p;
+
+	vm->pool = d ? d->pool->id : -1;
+	vm->weight = d && hv_domain_params_get(d, &p) == 0 ? p.weight : 0;
+}
+
 /* What the policy thinks of each vCPU at the end. */
 static void collect_states(struct lab_run *run, unsigned index, struct lab_vm *vm)
 {
@@ -59,6 +77,7 @@ static void collect_states(struct lab_run *run, unsigned index, struct lab_vm *v
 	struct hv_domain *d = v->mvm ? v->mvm->domain : NULL;
 	bool has_load = d && hv_runqueue_info(d->pool, 0, &info) == 0;
 
+	collect_weight(d, vm);
 	vm->outside_affinity = v->outside_affinity;
 	for (uint32_t i = 0; i < vm->nr_vcpus; i++) {
 		struct lab_vcpu *vcpu = &vm->vcpu[i];

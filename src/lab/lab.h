@@ -52,6 +52,8 @@ struct lab_vm {
 	uint64_t counted;	   /* what OP_COUNT counted in the window */
 	int64_t user, system;	   /* by the guest's tick accounting */
 	uint64_t outside_affinity; /* times a vCPU was switched in outside its hard affinity */
+	uint32_t weight;	   /* at the end; 0: its policy has none, or the VM is gone */
+	int32_t pool;		   /* its number, at the end; -1: the VM is gone */
 };
 
 struct lab_cpu {
@@ -97,6 +99,9 @@ void lab_result_clear(struct lab_result *r);
  * 0, -HV_ENOMEM, -HV_EINVAL.
  */
 int lab_arrangement(const struct scenario *s, struct lab_runqueue **out, uint32_t *n);
+
+/* Sum of the weights of the VMs in a pool, each of which takes its part of it when all are busy. */
+double lab_pool_weight(const struct lab_result *r, int32_t pool);
 
 /*
  * Value of a metric (the table of sc_metrics()) in base units: number, ns or per cent. vm is the

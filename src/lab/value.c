@@ -88,6 +88,11 @@ static int cpu_share(const struct subject *a, double *value)
 			(double)observe_cpu_time(a->r->totals.vcpus.ns), value);
 }
 
+static int share_by_weight(const struct subject *a, double *value)
+{
+	return quotient(PERCENT * a->vm->weight, lab_pool_weight(a->r, a->vm->pool), value);
+}
+
 static int vcpus(const struct subject *a, double *value)
 {
 	*value = a->vm->nr_vcpus;
@@ -286,6 +291,7 @@ static const struct {
 	{"accounted", accounted},
 	{"cpu", cpu},
 	{"share", cpu_share},
+	{"share_by_weight", share_by_weight},
 	{"vcpus", vcpus},
 	{"useful", useful},
 	{"ghz", ghz},

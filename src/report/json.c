@@ -75,6 +75,7 @@ static json_t *vm_object(const struct report_variant *v, const struct report_gro
 	put(object, "metric_unit", m->kind == METRIC_NONE ? json_null() : json_string(unit));
 	json_object_update_new(object, figures(v, report_vm_quantities, g->first, g->n));
 	json_object_update_new(object, figures(v, report_more_vm_quantities, g->first, g->n));
+	json_object_update_new(object, figures(v, report_weight_quantities, g->first, g->n));
 	put(object, "ledger", figures(v, report_ledger_quantities, g->first, g->n));
 	return object;
 }

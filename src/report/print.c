@@ -282,6 +282,66 @@ static int print_ledger(FILE *out, const struct report *r)
 	return ret;
 }
 
+/* Two VMs of a pool have different weights at the end of the first run. */
+static bool weights_differ(const struct report_variant *v)
+{
+	const struct lab_result *r = v->n_runs ? v->run[0] : NULL;
+
+	for (uint32_t i = 0; r && i < r->n_vms; i++) {
+		for (uint32_t k = 0; r->vm[i].weight && k < i; k++) {
+			if (r->vm[k].pool == r->vm[i].pool && r->vm[k].weight &&
+			    r->vm[k].weight != r->vm[i].weight)
+				return true;
+		}
+	}
+	return false;
+}
+
+static int weight_line(struct report_table *t, const struct report_variant *v,
+		       const struct report_group *g, unsigned before)
+{
+	char text[MAX_COLUMNS][CELL];
+	const char *cells[MAX_COLUMNS];
+	unsigned n = 0;
+
+	name_cell(g, before, text[n++], CELL);
+	snprintf(text[n++], CELL, "%s", variant_name(v));
+	for (const struct report_quantity *q = report_weight_quantities; q->name; q++, n++) {
+		struct report_range range = report_range(v, q->get, g->first, g->n);
+
+		report_format_range(q->unit, NULL, &range, text[n], CELL);
+	}
+	for (unsigned i = 0; i < n; i++)
+		cells[i] = text[i];
+	return report_table_row(t, cells);
+}
+
+/* A weight that cannot be had (credit2: far below the largest one) is seen beside what was. */
+static int print_weights(FILE *out, const struct report *r)
+{
+	const char *titles[MAX_COLUMNS] = {"VM", "VARIANT"};
+	struct report_table *t;
+	bool any = false;
+	unsigned n = 2;
+	int ret;
+
+	for (unsigned v = 0; v < r->n_variants; v++)
+		any |= weights_differ(&r->variant[v]);
+	if (!any)
+		return 0;
+	for (const struct report_quantity *q = report_weight_quantities; q->name; q++)
+		titles[n++] = q->title;
+	t = report_table_new(titles, n, 2);
+	ret = t ? each_line(r, t, weight_line) : -HV_ENOMEM;
+	fprintf(out,
+		"\nShares of the CPU time of all VMs in the same pool, per VM: by weight, if all "
+		"are busy; and had\n");
+	if (ret == 0)
+		ret = report_table_print(t, out);
+	report_table_free(t);
+	return ret;
+}
+
 /* ---- tables with a column per variant */
 
 /* Text of the line's cell for one variant. */
@@ -543,6 +603,8 @@ int report_print(FILE *out, const struct report *r)
 	report_print_notes(out, r);
 	if (ret == 0)
 		ret = print_vms(out, r);
+	if (ret == 0)
+		ret = print_weights(out, r);
 	if (ret == 0)
 		ret = print_ledger(out, r);
 	if (ret == 0)

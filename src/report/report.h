@@ -72,6 +72,7 @@ struct report_quantity {
 /* Tables of quantities, ended by a NULL name. */
 extern const struct report_quantity report_vm_quantities[];	 /* metric, CPU, ready, delays */
 extern const struct report_quantity report_more_vm_quantities[]; /* in JSON only */
+extern const struct report_quantity report_weight_quantities[];	 /* asked for, and had */
 extern const struct report_quantity report_ledger_quantities[];	 /* shares of vCPU time */
 extern const struct report_quantity report_machine_quantities[]; /* counters of the run */
 /* Of pCPUs: the get functions take indices of lab_result.cpu. The first four are shares of time. */

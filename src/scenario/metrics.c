@@ -31,6 +31,8 @@ static const struct sc_metric metrics[] = {
 	/* how much CPU it got */
 	{"cpu", PERCENT, VM, true, "CPU time, 100 % is one pCPU"},
 	{"share", PERCENT, VM, true, "CPU time as a share of that of all VMs"},
+	{"share_by_weight", PERCENT, VM, false,
+	 "its weight, of the weights of all VMs of its pool"},
 	{"vcpus", NUMBER, VM, false, "number of vCPUs"},
 	/* where the time of its vCPUs went */
 	{"useful", PERCENT, VM, true, "useful work"},

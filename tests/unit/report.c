@@ -171,6 +171,31 @@ static void the_shares_of_the_ledger_sum_to_all_of_it(void **state)
 	assert_true(sum > 99.999999 && sum < 100.000001);
 }
 
+static void a_weight_is_a_share_of_its_pool(void **state)
+{
+	struct made *m = *state;
+	const struct report_quantity *q = report_weight_quantities;
+
+	/* pool 0: build with 100, noise1 with 300; noise2 is alone in pool 1 */
+	for (unsigned i = 0; i < 2; i++) {
+		m->result_vm[i][0].weight = 100;
+		m->result_vm[i][1].weight = 300;
+		m->result_vm[i][2].weight = 50;
+		m->result_vm[i][2].pool = 1;
+	}
+	assert_float_equal(range_of(m, q, "share_by_weight", 0, 1).mean, 25, 1e-9);
+	assert_float_equal(range_of(m, q, "share_by_weight", 1, 1).mean, 75, 1e-9);
+	assert_float_equal(range_of(m, q, "share_by_weight", 2, 1).mean, 100, 1e-9);
+	assert_float_equal(range_of(m, q, "share_by_weight", 1, 2).mean, 87.5, 1e-9);
+	/* both were on a pCPU for 10 s */
+	assert_float_equal(range_of(m, q, "share_had", 0, 1).mean, 50, 1e-9);
+	assert_float_equal(range_of(m, q, "share_had", 2, 1).mean, 100, 1e-9);
+	assert_float_equal(range_of(m, q, "weight", 1, 2).mean, 175, 1e-9);
+	/* a policy without weights */
+	m->result_vm[0][0].weight = m->result_vm[1][0].weight = 0;
+	assert_int_equal(range_of(m, q, "share_by_weight", 0, 1).n, 0);
+}
+
 static void a_failed_run_has_no_values(void **state)
 {
 	struct made *m = *state;
@@ -390,6 +415,7 @@ int main(void)
 		WITH(a_group_shows_the_mean_of_its_vms_and_the_delay_of_its_worst),
 		WITH(cpu_is_of_one_pcpu_and_ready_of_the_vcpus_time),
 		WITH(the_shares_of_the_ledger_sum_to_all_of_it),
+		WITH(a_weight_is_a_share_of_its_pool),
 		WITH(a_failed_run_has_no_values),
 		cmocka_unit_test(figures_have_units_and_few_digits),
 		cmocka_unit_test(a_range_is_shown_only_when_it_is_wider_than_what_is_printed),
