@@ -329,15 +329,13 @@ static void wake(struct hv_sched *s, struct hv_unit *unit)
 	struct c2_unit *u = c2_unit(unit);
 	hv_time now;
 
-	HV_ASSERT(s->sys, !unit->idle && hv_lock_held(unit->res->lock));
+	HV_ASSERT(s->sys, !unit->idle && u->rq && hv_lock_held(unit->res->lock));
 	if (c2_is_current(u) || (u->flags & C2_QUEUED))
 		return;
 	if (u->flags & C2_SCHED) { /* still being switched out: context_saved() queues it */
 		u->flags |= C2_REQUEUE;
 		return;
 	}
-	if (!u->rq)
-		c2_assign(c2_pcpu(c2_sched(s), c2_home(u))->rq, u);
 	now = hv_now(s->sys);
 	c2_load_update(c2_sched(s), u->rq, u, 1, now);
 	c2_runq_insert(u->rq, u);

@@ -31,14 +31,13 @@ static void park(struct hv_sched *s, struct c2_unit *u, hv_time now)
 	u->dom->parked = u;
 }
 
+/* 14.2; a unit that has some left need not ask: what is queued brought its budget back. */
 bool c2_grab_budget(struct hv_sched *s, struct c2_unit *u, hv_time now)
 {
 	struct c2_domain *d = u->dom;
 	bool got;
 
-	HV_ASSERT(s->sys, hv_lock_held(&u->rq->lock));
-	if (u->budget > 0)
-		return true;
+	HV_ASSERT(s->sys, hv_lock_held(&u->rq->lock) && u->budget <= 0);
 	hv_lock_acquire(s->sys, &d->lock);
 	d->pool += u->budget; /* <= 0: repays an overrun */
 	u->budget = 0;
@@ -205,11 +204,7 @@ static void set_weight(struct c2_domain *d, uint32_t weight)
 	for (struct hv_unit *u = d->domain->units; u; u = u->link) {
 		struct c2_unit *cu = c2_unit(u);
 
-		HV_ASSERT(u->sys, cu->weight == old);
-		if (!cu->rq) {
-			cu->weight = weight;
-			continue;
-		}
+		HV_ASSERT(u->sys, cu->rq && cu->weight == old);
 		hv_lock_acquire(u->sys, &cu->rq->lock);
 		cu->weight = weight;
 		c2_update_max_weight(cu->rq, weight, old);

@@ -8,28 +8,15 @@
  */
 #include "policy/credit.h"
 
-/* Lock held: put it on the queue of its pCPU. */
-static void enqueue(struct hv_sched *s, struct c1_unit *u)
-{
-	struct c1_pcpu *pc = c1_pcpu(u->unit->res);
-
-	c1_queue_insert(c1_sched(s), pc, u);
-	c1_nr_runnable_up(c1_sched(s), pc);
-}
-
-/* Nobody is told: who inserts a unit wakes it later. */
+/* A unit comes while it cannot run: new vCPUs are down, and a domain that moves is paused. */
 void c1_insert_unit(struct hv_sched *s, struct hv_unit *unit)
 {
 	struct c1_unit *u = c1_unit(unit);
 	struct hv_lock *lock = hv_unit_lock(unit);
 
 	HV_ASSERT(s->sys, !unit->idle && !(u->flags & C1_QUEUED));
+	HV_ASSERT(s->sys, !hv_unit_runnable(unit));
 	hv_unit_assign(unit, c1_pick(s, unit));
-	hv_lock_release(s->sys, lock);
-
-	lock = hv_unit_lock(unit);
-	if (hv_unit_runnable(unit) && !unit->is_running)
-		enqueue(s, u);
 	hv_lock_release(s->sys, lock);
 }
 
@@ -70,6 +57,7 @@ void c1_sleep(struct hv_sched *s, struct hv_unit *unit)
 void c1_wake(struct hv_sched *s, struct hv_unit *unit)
 {
 	struct c1_unit *u = c1_unit(unit);
+	struct c1_pcpu *pc = c1_pcpu(unit->res);
 	bool placed;
 
 	HV_ASSERT(s->sys, !unit->idle && hv_lock_held(unit->res->lock));
@@ -79,7 +67,8 @@ void c1_wake(struct hv_sched *s, struct hv_unit *unit)
 	u->flags &= ~(unsigned)C1_MIGRATING;
 	if (!placed && u->pri == C1_UNDER && !(u->flags & C1_PARKED))
 		u->pri = C1_BOOST;
-	enqueue(s, u);
+	c1_queue_insert(c1_sched(s), pc, u);
+	c1_nr_runnable_up(c1_sched(s), pc);
 	c1_tickle(s, u);
 }
 
