@@ -319,6 +319,34 @@ static void hv_check_names_the_law_that_is_broken(void **state)
 }
 
 /* The same of a core that switches from one guest to another: I1, I4, I5, I6. */
+static void hv_check_names_the_law_of_pins_that_is_broken(void **state)
+{
+	struct fake *f = *state;
+	struct hv_vcpu *v = fake_domain(f, 1, 1)->vcpus[0];
+	struct hv_unit *u = v->unit;
+
+	hv_vcpu_up(v);
+	fake_drain(f);
+	BROKEN(f, v->pins = HV_PIN_WAIT, v->pins = 0,
+	       "a unit is pinned while a member holds a pin");
+	assert_int_equal(hv_vcpu_pin(v, 0, HV_PIN_OVERRIDE), 0);
+	BROKEN(f, u->pinned = false, u->pinned = true,
+	       "a unit is pinned while a member holds a pin");
+	BROKEN(f, hv_mask_set(&u->hard, 1), hv_mask_clear(&u->hard, 1),
+	       "a pinned unit may use one resource of its pool");
+	BROKEN(f, u->override_to = HV_NO_PCPU, u->override_to = 0,
+	       "an override names a resource of the pool");
+	BROKEN(f, u->override_to = 1, u->override_to = 0,
+	       "a unit is pinned where the override wants it");
+	BROKEN(f, u->domain->move = (struct hv_move *)v, u->domain->move = NULL,
+	       "a pinned unit stays in its pool");
+	assert_int_equal(hv_vcpu_pin(v, 0, HV_PIN_WAIT), 0);
+	hv_vcpu_down(v);
+	fake_drain(f);
+	BROKEN(f, u->hard = fake_mask1(1), u->hard = fake_mask1(0),
+	       "a unit stays where one of its vCPUs waits");
+}
+
 static void hv_check_names_the_law_of_the_rendezvous_that_is_broken(void **state)
 {
 	struct fake *f = calloc(1, sizeof(*f));
@@ -377,6 +405,7 @@ int main(void)
 		cmocka_unit_test(a_policy_that_chooses_what_cannot_run_here_is_caught),
 		TEST(a_second_pass_before_the_save_is_a_bug_of_the_host),
 		TEST(hv_check_names_the_law_that_is_broken),
+		TEST(hv_check_names_the_law_of_pins_that_is_broken),
 		cmocka_unit_test(hv_check_names_the_law_of_the_rendezvous_that_is_broken),
 	};
 
