@@ -167,8 +167,9 @@ static bool rightly_waiting(struct trial *t, const struct hv_vcpu *v)
 	return false;
 }
 
-/* The first vCPU that has not run and does not wait rightly; NULL = all is well. */
-static const struct hv_vcpu *who_starves(struct trial *t, int64_t since[MAX_DOMAINS][MAX_VCPUS])
+/* The first vCPU that has not run, and, if that counts, does not wait rightly; NULL = none. */
+static const struct hv_vcpu *who_starves(struct trial *t, int64_t since[MAX_DOMAINS][MAX_VCPUS],
+					 bool may_wait)
 {
 	for (unsigned i = 0; i < MAX_DOMAINS; i++) {
 		struct hv_domain *d = t->domains[i];
@@ -177,7 +178,8 @@ static const struct hv_vcpu *who_starves(struct trial *t, int64_t since[MAX_DOMA
 			struct hv_runstate rs;
 
 			hv_runstate_get(d->vcpus[k], &rs);
-			if (rs.time[HV_RUNNING] <= since[i][k] && !rightly_waiting(t, d->vcpus[k]))
+			if (rs.time[HV_RUNNING] <= since[i][k] &&
+			    !(may_wait && rightly_waiting(t, d->vcpus[k])))
 				return d->vcpus[k];
 		}
 	}
@@ -205,7 +207,7 @@ static void everybody_runs(struct trial *t)
 {
 	int64_t since[MAX_DOMAINS][MAX_VCPUS] = {{0}};
 	const struct hv_vcpu *starves;
-	hv_time end;
+	hv_time end, patience;
 
 	release_everything(t);
 	for (unsigned i = 0; i < MAX_POOLS; i++) {
@@ -222,9 +224,13 @@ static void everybody_runs(struct trial *t)
 			since[i][k] = rs.time[HV_RUNNING];
 		}
 	}
-	/* 48 vCPUs on one pCPU, 10 ms each, and debts to be paid off: 20 s is ample. */
+	/*
+	 * 48 vCPUs on one pCPU, 10 ms each, and debts to be paid off: 20 s is ample. To have a
+	 * reason to wait counts after 1 s: many have one for a moment, and run all the same.
+	 */
 	end = t->f->now + 20000 * MS;
-	while ((starves = who_starves(t, since)) && t->f->now < end) {
+	patience = t->f->now + 1000 * MS;
+	while ((starves = who_starves(t, since, t->f->now >= patience)) && t->f->now < end) {
 		fake_run(t->f, t->f->now + 10 * MS);
 		check(t);
 	}
