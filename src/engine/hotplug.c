@@ -328,7 +328,7 @@ static bool pool_is_lost(const struct hv_pool *pool, const struct hv_mask *back)
 /* Domains of pools that are lost get all they need in pool 0, or nobody does. */
 static int prepare_refugees(struct hv_sys *sys, struct hv_pool *boot, const struct hv_mask *back)
 {
-	/* Pool 0 may have been empty before: with pCPU 0 in a core of which one thread went down. */
+	/* Pool 0 may have been empty before: a thread of pCPU 0's core has not returned. */
 	bool has_room = boot && !pool_is_lost(boot, back);
 	struct hv_domain *d;
 	int rc = 0;

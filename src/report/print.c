@@ -2,8 +2,8 @@
  * The report as a person reads it, made for 120 columns.
  *
  * Tables of VMs have one line per VM group and variant, so that variants stand below each other;
- * tables of pCPUs and counters have a column per variant, four in one table. The last line is the
- * verdict, for machines.
+ * tables of pCPUs and counters have a column per variant, up to four in one table. The last line is
+ * the verdict, for machines.
  */
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "report/report.h"
 
 #define CELL	      96 /* bytes of one cell */
-#define PER_TABLE     4	 /* variants side by side */
+#define PER_TABLE     4	 /* variants side by side, at most */
 #define MAX_COLUMNS   16
 #define MAX_CPU_LINES 16 /* more pCPUs are shown in blocks of neighbours */
 
@@ -356,10 +356,13 @@ struct column_table {
 
 static int print_columns(FILE *out, const struct report *r, const struct column_table *c)
 {
+	/* Tables as equal as can be: of nine variants three with three, not four, four and one. */
+	unsigned n_tables = (r->n_variants + PER_TABLE - 1) / PER_TABLE;
+	unsigned most = (r->n_variants + n_tables - 1) / n_tables;
 	int ret = 0;
 
-	for (unsigned at = 0; at < r->n_variants && ret == 0; at += PER_TABLE) {
-		unsigned n = r->n_variants - at < PER_TABLE ? r->n_variants - at : PER_TABLE;
+	for (unsigned at = 0; at < r->n_variants && ret == 0; at += most) {
+		unsigned n = r->n_variants - at < most ? r->n_variants - at : most;
 		char text[PER_TABLE + 1][CELL];
 		const char *cells[PER_TABLE + 1] = {c->title};
 		struct report_table *t;
