@@ -75,9 +75,7 @@ static void begin_wait(struct world *w, unsigned p)
 {
 	struct world_pcpu *pcpu = &w->pcpu[p];
 
-	if (pcpu->waits)
-		return; /* its turn goes on to another wait: it is at the end of the line */
-	assert(w->nr_waiters < w->s->nr_pcpus);
+	assert(!pcpu->waits && w->nr_waiters < w->s->nr_pcpus);
 	pcpu->waits = true;
 	w->waiter[w->nr_waiters++] = p;
 	for (unsigned kind = 0; kind < NR_REQUESTS; kind++)

@@ -665,6 +665,23 @@ static void frames_do_not_drift_when_timers_are_late(void **state)
 	end(w);
 }
 
+/* Section 7: not to the next one. */
+static void units_of_a_pcpu_that_leaves_go_to_the_lowest_one(void **state)
+{
+	struct world *w = world_at(0, 3);
+	struct hv_domain *d = fake_domain(&w->f, 1, 2);
+
+	(void)state;
+	assert_int_equal(d->vcpus[1]->pcpu, 1);
+	hv_vcpu_up(d->vcpus[1]);
+	fake_drain(&w->f);
+	assert_int_equal(hv_pool_remove_pcpu(w->f.pool, 1), 0);
+	assert_int_equal(d->vcpus[0]->pcpu, 0);
+	assert_int_equal(d->vcpus[1]->pcpu, 0);
+	fake_check(&w->f);
+	end(w);
+}
+
 static void two_pools_have_frames_of_their_own(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -748,6 +765,7 @@ int main(void)
 		cmocka_unit_test(case_16_after_64_windows_the_rest_is_idle),
 		cmocka_unit_test(frames_do_not_drift_when_timers_are_late),
 		cmocka_unit_test(two_pools_have_frames_of_their_own),
+		cmocka_unit_test(units_of_a_pcpu_that_leaves_go_to_the_lowest_one),
 		cmocka_unit_test(two_instances_have_frames_of_their_own),
 	};
 

@@ -315,6 +315,33 @@ static void a_refused_parameter_makes_an_error_line(void **state)
 	record_free(&r);
 }
 
+/*
+ * pCPU 0, where the period's timer lives, waits for its sibling from 9999500 to 10000500: the
+ * decision then is of the old period, and the new one begins right after it.
+ */
+static void a_timer_of_a_pcpu_that_waits_fires_when_the_wait_is_over(void **state)
+{
+	struct record r;
+	struct replay_result result;
+
+	(void)state;
+	assert_int_equal(run("sched rtds\nparam sched-gran core\ntopology 1 1 2\nipi 1000\n"
+			     "domain 1 vcpus 2\nat 9000000 wake 1.0\nat 9000100 wake 1.1\n"
+			     "at 9999500 block 1.0\nrun-until 10100000\n",
+			     &checked, &r, &result),
+			 REPLAY_DONE);
+	assert_true(has_line(&r, "{\"t\":9999500,\"ev\":\"enter\",\"cpu\":0}"));
+	/* Both run since 9001000. */
+	assert_true(has_line(&r, "{\"t\":10000500,\"ev\":\"cont\",\"cpu\":0,\"on\":1,"
+				 "\"unit\":\"d1v0\",\"slice\":3000500,\"dl\":10000000,"
+				 "\"budget\":3000500,\"level\":0}"));
+	assert_true(has_line(&r, "{\"t\":10100000,\"ev\":\"total\",\"unit\":\"d1v0\","
+				 "\"run\":999500,\"switches\":1,\"cpu\":0,\"runnable\":1000,"
+				 "\"blocked\":99500,\"offline\":9000000,\"dl\":20000000,"
+				 "\"budget\":4000000,\"level\":0}"));
+	record_free(&r);
+}
+
 /* rtds has no weights. The first period, of 10 ms, began when the vCPU was created. */
 static void a_weight_leaves_the_periods_of_rtds(void **state)
 {
@@ -475,6 +502,7 @@ int main(void)
 			null_does_not_spin_on_a_soft_affinity_that_excludes_the_only_free_pcpu),
 		cmocka_unit_test(a_refused_parameter_makes_an_error_line),
 		cmocka_unit_test(a_weight_leaves_the_periods_of_rtds),
+		cmocka_unit_test(a_timer_of_a_pcpu_that_waits_fires_when_the_wait_is_over),
 		cmocka_unit_test(a_sibling_of_pcpu_0_is_refused_for_other_reasons),
 		cmocka_unit_test(pcpu_0_is_removed_by_another),
 		cmocka_unit_test(what_the_build_does_not_have_is_refused_with_its_line),

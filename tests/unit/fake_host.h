@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#define FAKE_PCPUS  64
+#define FAKE_PCPUS  130
 #define FAKE_TIMERS 4096
 #define FAKE_LOG    4096
 

@@ -340,6 +340,32 @@ static void a_unit_paused_while_it_is_switched_out_comes_back(void **state)
 	world_end(w);
 }
 
+/* The timer is late: the wake itself finds that the deadline has passed. */
+static void a_wake_during_a_switch_out_may_begin_a_period(void **state)
+{
+	struct world *w = world_start(1);
+	struct rtds_unit *a = plain(w, 10, 4), *b = plain(w, 15, 2);
+
+	(void)state;
+	wake_at(w, 0, a);
+	wake_at(w, 0, b);
+	w->f.hold_saves = true;
+	go_to(w, 1 * MS);
+	block(w, a);
+	assert_true(a->scheduled);
+	assert_int_equal(w->p->timer.expiry, 10 * MS);
+	w->f.now = 12 * MS;
+	assert_true(hv_wake(vcpu_of(a)));
+	ASSERT_STATE(a, 20 * MS, 4 * MS, 0);
+	assert_ptr_equal(w->p->replq.tail, &a->repl); /* behind b, whose deadline is 15 ms */
+	assert_int_equal(w->p->timer.expiry, 15 * MS);
+	w->f.hold_saves = false;
+	fake_save(&w->f, 0);
+	assert_int_equal(a->place, RTDS_IN_RUNQ);
+	fake_check(&w->f);
+	world_end(w);
+}
+
 static void a_unit_that_wakes_while_it_is_switched_out_is_queued_after(void **state)
 {
 	struct world *w = world_start(1);
@@ -479,6 +505,7 @@ int main(void)
 		cmocka_unit_test(time_that_seems_to_run_backwards_costs_nothing),
 		cmocka_unit_test(a_unit_paused_while_it_is_switched_out_comes_back),
 		cmocka_unit_test(a_unit_that_wakes_while_it_is_switched_out_is_queued_after),
+		cmocka_unit_test(a_wake_during_a_switch_out_may_begin_a_period),
 		cmocka_unit_test(a_waiting_unit_that_cannot_run_is_passed_over),
 		cmocka_unit_test(the_level_does_not_wrap),
 		cmocka_unit_test(late_timers_do_not_shift_deadlines),

@@ -95,6 +95,39 @@ static void case_11_equal_priority_tickles_nobody(void **state)
 	world_end(w);
 }
 
+/* Case 11 on a host of 130 pCPUs, of which only 3 and 129 run units of low priority. */
+static void the_search_goes_round_all_pcpus_of_a_large_host(void **state)
+{
+	struct world *w = world_start(130);
+	struct rtds_unit *new;
+
+	(void)state;
+	for (unsigned c = 0; c < 130; c++) {
+		struct rtds_unit *u = plain(w, c == 3 || c == 129 ? 40 : 20, 10);
+
+		set_home(w, u, c);
+		wake_at(w, 0, u);
+		assert_ptr_equal(running_on(w, c), u);
+	}
+	for (unsigned n = 0; n < 2; n++) {
+		static const unsigned home[] = {70, 101}, expected[] = {129, 3};
+
+		fake_forget(&w->f);
+		new = plain(w, 30, 10);
+		set_home(w, new, home[n]);
+		wake_up(new);
+		assert_int_equal(tickled(w, 0), expected[n]);
+		fake_drain(&w->f);
+		assert_ptr_equal(running_on(w, expected[n]), new);
+	}
+	/* The two that were preempted are nobody's betters. */
+	fake_forget(&w->f);
+	new = plain(w, 30, 10);
+	wake_up(new);
+	assert_int_equal(tickled(w, 0), HV_NO_PCPU);
+	world_end(w);
+}
+
 static void case_11_two_wakes_at_once_tickle_two_pcpus(void **state)
 {
 	struct world *w = world_start(2);
@@ -259,6 +292,7 @@ int main(void)
 		cmocka_unit_test(case_11_the_first_of_the_lowest_priority_is_tickled_once),
 		cmocka_unit_test(case_11_equal_priority_tickles_nobody),
 		cmocka_unit_test(case_11_two_wakes_at_once_tickle_two_pcpus),
+		cmocka_unit_test(the_search_goes_round_all_pcpus_of_a_large_host),
 		cmocka_unit_test(a_pass_makes_its_pcpu_ready_to_be_tickled_again),
 		cmocka_unit_test(case_12_units_pinned_elsewhere_are_passed_over),
 		cmocka_unit_test(soft_affinity_is_ignored),
