@@ -46,12 +46,22 @@ unsigned int sc_gran_size(const struct scenario *s, enum hv_gran *effective)
 	return gran == HV_GRAN_CPU ? 1 : size;
 }
 
+/* vCPUs of a unit in pools of each granularity; 0: the host has no resources of that. */
+static void unit_sizes(const struct scenario *s, unsigned int size[3])
+{
+	size[HV_GRAN_CPU] = 1;
+	size[HV_GRAN_CORE] = equal_size(&s->topo, false);
+	size[HV_GRAN_SOCKET] = equal_size(&s->topo, true);
+}
+
 void sc_gran_check(struct sc_parse *p, const struct sc_mark *cmdline, const struct scenario *s)
 {
 	struct sc_mark mark = {.file = cmdline->file, .column = 1};
+	unsigned int sizes[3];
 	enum hv_gran gran;
-	unsigned int size = sc_gran_size(s, &gran);
 
+	sc_gran_size(s, &gran);
+	unit_sizes(s, sizes);
 	if (gran != s->xen.gran)
 		sc_warning(p, cmdline,
 			   "sched-gran=%s: not all have the same number of pCPUs, sched-gran=%s is "
@@ -59,7 +69,9 @@ void sc_gran_check(struct sc_parse *p, const struct sc_mark *cmdline, const stru
 			   sc_gran_name(s->xen.gran), sc_gran_name(gran));
 	for (unsigned int i = 0; i < s->n_vms; i++) {
 		const struct sc_vm *vm = &s->vm[i];
-		unsigned int in_last = vm->vcpus % size;
+		enum hv_gran own = s->pool[vm->pool].gran;
+		unsigned int size = sizes[own];
+		unsigned int in_last = size ? vm->vcpus % size : 0;
 
 		if (!in_last || vm->dom0 || vm->index > 0)
 			continue;
@@ -68,7 +80,7 @@ void sc_gran_check(struct sc_parse *p, const struct sc_mark *cmdline, const stru
 			p, &mark,
 			"VM '%s' has %u vCPU%s: under sched-gran=%s its last unit leaves %u of %u "
 			"pCPUs idle while it runs; %u vCPUs would use them",
-			vm->group, vm->vcpus, vm->vcpus == 1 ? "" : "s", sc_gran_name(gran),
+			vm->group, vm->vcpus, vm->vcpus == 1 ? "" : "s", sc_gran_name(own),
 			size - in_last, size, vm->vcpus - in_last + size);
 	}
 }

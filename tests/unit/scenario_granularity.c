@@ -60,12 +60,30 @@ static void an_odd_number_of_vcpus_is_warned_of(void **state)
 	assert_string_equal(messages, "");
 }
 
+/* What counts is the granularity of the VM's pool, not the host's. */
+static void an_odd_number_is_warned_of_where_the_pool_has_cores(void **state)
+{
+	(void)state;
+	scenario_file_free(
+		load("host: {topology: 1x4x2}\ndom0: none\n"
+		     "pools: [{name: safe, cpus: 4-7, gran: core}]\n"
+		     "vms: [{name: in, vcpus: 3, pool: safe}, {name: out, vcpus: 3}]\n"));
+	assert_non_null(strstr(messages, "VM 'in' has 3 vCPUs: under sched-gran=core"));
+	assert_null(strstr(messages, "VM 'out'"));
+	scenario_file_free(load(CORE "pools: [{name: fast, cpus: 4-7, gran: cpu}]\n"
+				     "vms: [{name: in, vcpus: 3}, {name: out, vcpus: 3, pool: "
+				     "fast}]\n"));
+	assert_non_null(strstr(messages, "VM 'in' has 3 vCPUs"));
+	assert_null(strstr(messages, "VM 'out'"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_unit_has_as_many_vcpus_as_a_core_has_pcpus),
 		cmocka_unit_test(unequal_cores_get_a_smaller_granularity),
 		cmocka_unit_test(an_odd_number_of_vcpus_is_warned_of),
+		cmocka_unit_test(an_odd_number_is_warned_of_where_the_pool_has_cores),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
