@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Random operations on the engine with every policy: domains, wakes, blocks, yields, pauses,
- * affinities, weights, caps, idle work, failing allocations, timers, passes and saves in any
- * order, on random machines; pools of any policy and granularity come and go, pCPUs and domains
- * change pools, pCPUs go off line and return, SMT is switched, the machine is suspended.
- * hv_check() walks the whole state after each of them; what is refused or runs out of memory has
- * left the pools as they were.
+ * affinities, pins, weights, caps, time tables, idle work, timers, passes and saves in any order,
+ * on random machines; pools of any policy and granularity come and go, pCPUs and domains change
+ * pools, pCPUs go off line and return, SMT is switched, the machine is suspended and loses pCPUs.
+ * Each trial does without some of them and does others often (swarm testing, draw_swarm()).
+ *
+ * hv_check() walks the whole state after each of them. Allocations fail in turn; what is refused
+ * or runs out of memory has left everything as it was, and only few operations need memory at all.
  *
  * Granularity is cpu, core or socket; with the latter two a look at every core says that never two
  * domains were in guest mode on it, whatever order its pCPUs saved and looked in (I3, I7).
