@@ -255,6 +255,29 @@ static void t36_a_pinned_unit_asks_its_pcpu_at_once(void **state)
 	world_end(w);
 }
 
+/* 9.3 on a runqueue of more than 64 pCPUs: all are judged, and the lowest of equals wins. */
+static void the_best_of_many_busy_pcpus_is_found(void **state)
+{
+	static const char *const params[] = {"sched_credit2_max_cpus_runqueue", "128", NULL};
+	struct world *w = world_start(1, 70, 1, params);
+	struct c2_unit *run[70], *u = new_unit(w, 0);
+
+	(void)state;
+	assert_int_equal(runq(w, 0)->ncpu, 70);
+	for (unsigned c = 0; c < 70; c++)
+		run_on(w, run[c] = new_unit(w, 0), c);
+	at(w, 2 * MS);
+	for (unsigned c = 0; c < 70; c++)
+		set_credit(w, run[c], 5 * MS);
+	set_credit(w, run[3], 7 * MS);
+	set_credit(w, run[66], 1 * MS);
+	set_credit(w, run[68], 1 * MS);
+	set_home(w, u, 3);
+	set_credit(w, u, 6 * MS);
+	assert_int_equal(wake_tickles(w, u), 66);
+	world_end(w);
+}
+
 /* bug 8: two wakers never tickle the same pCPU while another one is idle. */
 static void bug8_every_waker_asks_another_idle_pcpu(void **state)
 {
@@ -382,6 +405,7 @@ int main(void)
 		cmocka_unit_test(t21_a_unit_is_left_to_the_pcpu_that_was_told),
 		cmocka_unit_test(t23_a_unit_leaves_for_its_soft_affinity),
 		cmocka_unit_test(t36_a_pinned_unit_asks_its_pcpu_at_once),
+		cmocka_unit_test(the_best_of_many_busy_pcpus_is_found),
 		cmocka_unit_test(bug8_every_waker_asks_another_idle_pcpu),
 		cmocka_unit_test(bug10_work_for_the_hypervisor_is_not_preempted),
 		cmocka_unit_test(bug12_threads_in_different_runqueues_count_as_idle_cores),
