@@ -39,6 +39,7 @@ struct draft {
 	bool has_periods; /* rtds */
 	bool has_table;	  /* arinc653 */
 	bool has_pools;	  /* pools and hotplug */
+	bool many_pools;  /* and a pool besides pool 0 is created */
 	unsigned pcpus;
 	unsigned nr_domains;
 	unsigned id[MAX_DOMAINS], vcpus[MAX_DOMAINS];
@@ -260,12 +261,12 @@ static void write_periods(struct draft *d)
 		below(d, 2));
 }
 
-/* What only the policy has. */
+/* What only the policy has; with several pools, some policy. */
 static void write_policy_command(struct draft *d)
 {
 	if (d->has_table)
 		write_table(d);
-	else if (d->has_periods)
+	else if (d->has_periods || (d->many_pools && one_in(d, 2)))
 		write_periods(d);
 	else
 		write_domain_parameter(d);
@@ -274,14 +275,15 @@ static void write_policy_command(struct draft *d)
 /* Pools are numbered 0 to 3, whether they are there or not. */
 static void write_pool_command(struct draft *d)
 {
-	static const char *const policies[] = {"credit2", "credit", "rtds", "null"};
+	static const char *const policies[] = {"credit2", "credit", "rtds", "null", "arinc653"};
 	static const char *const grans[] = {"cpu", "core", "socket"};
 	unsigned pool = below(d, 4), pcpu = below(d, d->pcpus);
 
 	switch (below(d, 12)) {
 	case 0:
 	case 1:
-		fprintf(d->out, "pool-create %u %s", pool, policies[below(d, 4)]);
+		fprintf(d->out, "pool-create %u %s", pool, policies[below(d, 5)]);
+		d->many_pools = true;
 		if (one_in(d, 3))
 			fputs("\n", d->out);
 		else
