@@ -94,6 +94,48 @@ static void time_taken_by_others_is_charged_to_the_current_task(void **state)
 	world_fini(&w);
 }
 
+/* It waits for its pCPU from 10 ms, when its task wakes, until 105 ms: nothing was current. */
+static void a_wait_after_a_wake_is_idle_time_for_the_guest(void **state)
+{
+	struct op op[] = {SLEEP(10 * MS), COMPUTE(20 * MS), DONE};
+	struct program p = PROGRAM("p", op);
+	struct task_group g = {.name = "g", .count = 1};
+	struct workload wl = WORKLOAD(1, &p, 1, &g, .runs = 1);
+	struct world w;
+
+	(void)state;
+	world_alone(&w, 1, 1, &wl);
+	world_run(&w, 5 * MS);
+	assert_int_equal(hv_domain_pause(w.vm[0]->domain), 0);
+	world_run(&w, 105 * MS);
+	assert_int_equal(hv_domain_unpause(w.vm[0]->domain), 0);
+	world_run(&w, 200 * MS);
+	assert_int_equal(world_result(&w, 0).elapsed_last, 125 * MS);
+	assert_int_equal(world_result(&w, 0).user_ticks, 5);
+	world_fini(&w);
+}
+
+/* The same pause in the middle of its work belongs to the task. */
+static void a_wait_in_the_middle_of_work_is_busy_time_for_the_guest(void **state)
+{
+	struct op op[] = {COMPUTE(20 * MS), DONE};
+	struct program p = PROGRAM("p", op);
+	struct task_group g = {.name = "g", .count = 1};
+	struct workload wl = WORKLOAD(1, &p, 1, &g, .runs = 1);
+	struct world w;
+
+	(void)state;
+	world_alone(&w, 1, 1, &wl);
+	world_run(&w, 5 * MS);
+	assert_int_equal(hv_domain_pause(w.vm[0]->domain), 0);
+	world_run(&w, 105 * MS);
+	assert_int_equal(hv_domain_unpause(w.vm[0]->domain), 0);
+	world_run(&w, 200 * MS);
+	assert_int_equal(world_result(&w, 0).elapsed_last, 120 * MS);
+	assert_in_range(world_result(&w, 0).user_ticks, 29, 30); /* the last may come at the end */
+	world_fini(&w);
+}
+
 static void system_time_is_the_given_share_of_ticks(void **state)
 {
 	struct op op[] = {FOREVER(3), COMPUTE_BG(SECOND), END(1)};
@@ -142,6 +184,8 @@ int main(void)
 		cmocka_unit_test(an_idle_vcpu_has_no_tick),
 		cmocka_unit_test(an_idle_guest_wakes_about_ten_times_a_second_per_vcpu_for_30_us),
 		cmocka_unit_test(time_taken_by_others_is_charged_to_the_current_task),
+		cmocka_unit_test(a_wait_after_a_wake_is_idle_time_for_the_guest),
+		cmocka_unit_test(a_wait_in_the_middle_of_work_is_busy_time_for_the_guest),
 		cmocka_unit_test(system_time_is_the_given_share_of_ticks),
 		cmocka_unit_test(counters_start_anew_after_the_warm_up),
 	};
