@@ -78,8 +78,8 @@ static void a_pool_file_is_read_as_xl_reads_it(void **state)
 	static const char *const same[] = {
 		"name = \"rt\"\nsched = \"rtds\"\ncpus = \"4-5,7\"\n",
 		"# a pool\n\nname='rt';sched='rtds' # real time\n  cpus = [\"4-5\", 7]",
-		"cpus = [\n  4,\n  \"5\", # more\n  \"7\",\n]\r\n"
-		"sched\t=\t\"rtds\"\r\nname = \"rt\"",
+		("cpus = [\n  4,\n  \"5\", # more\n  \"7\",\n]\r\n"
+		 "sched\t=\t\"rtds\"\r\nname = \"rt\""),
 	};
 
 	(void)state;
