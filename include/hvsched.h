@@ -112,6 +112,7 @@ enum hv_trace_kind {
 	HV_TRACE_PAUSE,	   /* vcpu: pause flags (a) or total pause count (b) changed */
 	HV_TRACE_ENTER,	   /* pcpu: begins to wait for its siblings before a decision */
 	HV_TRACE_FORCE,	   /* vcpu: is to be switched alone, in or out of its running unit */
+	HV_TRACE_MISSED,   /* pcpu: makes the first pass after a windows went by without one (a653) */
 };
 
 struct hv_trace {
@@ -262,8 +263,8 @@ int hv_resume(struct hv_sys *sys, const struct hv_mask *back);
 unsigned hv_gran_size(const struct hv_sys *sys, enum hv_gran gran);
 /*
  * Create an empty pool. id >= 0, or -1 for the next free one. -HV_EEXIST, -HV_ENOENT (no such
- * policy), -HV_ENOSPC (2 x pCPUs pools), -HV_ENOMEM, -HV_EINVAL (no granularity, or one for which
- * the pCPUs that are up do not form resources of equal size).
+ * policy), -HV_ENOSPC (2 x pCPUs pools), -HV_ENOMEM, -HV_EINVAL (no granularity, or one, other than
+ * that of pool 0, for which the pCPUs that are up do not form resources of equal size).
  */
 int hv_pool_create(struct hv_sys *sys, int id, const char *policy, enum hv_gran gran,
 		   struct hv_pool **out);
@@ -458,19 +459,26 @@ struct hv_next {
 /*
  * Handle pending events of a pCPU; the host has cleared its pending bits.
  *
+ * What the host owes, or pCPUs of one resource may wait for each other for ever (tests/model):
+ *  - it handles what is pending on a pCPU before it enters a guest there or sleeps, and what is
+ *    raised later interrupts the guest or the sleep;
+ *  - where hv_work_ready() holds it does that work and calls hv_work(false) before it handles the
+ *    pCPU's next event: somebody who cannot arrive may be waiting for the work;
+ *  - it forgets what is pending on a pCPU that went down.
+ *
  * A resource of several pCPUs decides in a rendezvous: every pCPU arrives with its next event
  * (the first one raises SLAVE on the others), the one that arrives last decides for all, and no
  * pCPU enters a guest before all have saved what they had. Where a hypervisor would spin until
  * the siblings get there, the answer is HV_AGAIN: nothing of a guest may run on this pCPU, and
- * its host calls again, at once or after a sibling's next hv_event() or hv_saved() (only these,
- * or a wake or sleep of a member, change the answer). Meanwhile it keeps what is raised; events
- * that it passes all the same are raised anew. While it waits the pCPU may be sent on an errand:
- * HV_SWITCH with `forced`, after which it comes back by the SLAVE that was raised on it. With
- * resources of one pCPU there is no HV_AGAIN.
+ * its host calls again, at once or after a sibling's next hv_event() or hv_saved() (only these, a
+ * wake or sleep of a member, work, and the resource's leaving its pool change the answer).
+ * Meanwhile it keeps what is raised; events that it passes all the same are raised anew. While it
+ * waits the pCPU may be sent on an errand: HV_SWITCH with `forced`, after which it comes back by
+ * the SLAVE that was raised on it. With resources of one pCPU there is no HV_AGAIN.
  */
 struct hv_next hv_event(struct hv_sys *sys, unsigned pcpu, unsigned events);
-/* The context of `from` of the last HV_SWITCH on this pCPU is saved. HV_KEEP: enter `to` now;
- * HV_AGAIN: siblings have not saved yet, call again. */
+/* The context of `from` of the last HV_SWITCH on this pCPU is saved. HV_KEEP: enter `to` now, or
+ * handle what has become pending; HV_AGAIN: siblings have not saved yet, call again. */
 enum hv_next_kind hv_saved(struct hv_sys *sys, unsigned pcpu);
 /* What a pCPU waits for whose last answer was HV_AGAIN. */
 enum hv_wait {
@@ -488,9 +496,10 @@ enum hv_wait hv_pcpu_wait(const struct hv_sys *sys, unsigned pcpu);
 unsigned hv_pcpu_urgent(const struct hv_sys *sys, unsigned pcpu);
 /* The timer fires (t->armed is cleared). */
 void hv_timer_fire(struct hv_timer *t);
-/* Work for the idle context of this pCPU is wanted (tasklet), or is done. */
+/* Work for the idle context of this pCPU is wanted (tasklet), or is done. While it is wanted the
+ * whole resource runs its idle unit, and once it does this pCPU waits in no gathering. */
 void hv_work(struct hv_sys *sys, unsigned pcpu, bool pending);
-/* The pCPU was sent idle for the work, which may be done now. */
+/* The pCPU was sent idle for the work, which is to be done now: before the next hv_event() here. */
 bool hv_work_ready(const struct hv_sys *sys, unsigned pcpu);
 
 /* ---- observation */
