@@ -153,19 +153,24 @@ static void show_domain(struct lab_run *run, unsigned vm, bool pool)
 
 static bool list(struct lab_run *run, const struct console_line *line)
 {
-	const struct scenario *s = lab_scenario(run);
 	bool pool = line->n > 1 &&
 		    (strcmp(line->word[1], "-c") == 0 || strcmp(line->word[1], "--cpupool") == 0);
-	unsigned first = 0, n = s->n_vms, at = pool ? 2 : 1;
+	unsigned first = 0, n = lab_scenario(run)->n_vms, at = pool ? 2 : 1;
 
-	if (line->n > at + 1 || (line->n > at && line->word[at][0] == '-'))
-		return wrong("list", "list [-c] [DOM]");
-	if (line->n > at && !console_find_vms(run, line->word[at], &first, &n))
-		return false;
+	for (unsigned w = at; w < line->n; w++) {
+		if (line->word[w][0] == '-')
+			return wrong("list", "list [-c] [DOM...]");
+		if (!console_find_vms(run, line->word[w], &first, &n))
+			return false;
+	}
 	printf("Name                                        ID   Mem VCPUs\tState\tTime(s)%s\n",
 	       pool ? "         Cpupool" : "");
-	for (unsigned i = first; i < first + n; i++)
-		show_domain(run, i, pool);
+	for (unsigned w = at; w < line->n || w == at; w++) {
+		if (w < line->n)
+			(void)console_find_vms(run, line->word[w], &first, &n);
+		for (unsigned i = first; i < first + n; i++)
+			show_domain(run, i, pool);
+	}
 	return true;
 }
 
@@ -286,7 +291,7 @@ static bool hypfs(struct lab_run *run, const struct console_line *line)
 
 void console_show_help(void)
 {
-	puts("  vcpu-list [DOM...]          list [-c] [DOM]          cpupool-list [-c] [POOL]\n"
+	puts("  vcpu-list [DOM...]          list [-c] [DOM...]       cpupool-list [-c] [POOL]\n"
 	     "  sched-credit2 [-d DOM | -p POOL] [-s]                (likewise sched-credit)\n"
 	     "  sched-rtds [-d DOM [-v VCPU... | -v all] | -c POOL]  info\n"
 	     "  xenhypfs cat /cpupool/ID/sched-gran                  debug-keys r");

@@ -545,27 +545,29 @@ static int by_time(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/*
- * Under credit the rate limit must not exceed the timeslice; each may be set without the other, so
- * what counts is what is in force. (Of a repeated command the first time is looked at.)
- */
-static void check_slices(struct sc_parse *p, const char *file, const struct scenario *s)
+/* The command sets parameters of this pool. */
+static bool sets_params(const struct sc_op *op, const struct scenario *s, unsigned int pool)
 {
-	const struct sc_event **event =
-		sc_alloc(p->arena, s->n_events + 1, sizeof(struct sc_event *));
+	char number[16];
+
+	if (op->kind != SC_OP_SCHED_POOL || op->sched != SC_SCHED_CREDIT)
+		return false;
+	snprintf(number, sizeof(number), "%u", pool);
+	return op->pool ? strcmp(op->pool, s->pool[pool].name) == 0 || strcmp(op->pool, number) == 0
+			: pool == 0;
+}
+
+static void check_slices_of(struct sc_parse *p, const char *file, const struct scenario *s,
+			    const struct sc_event *const *event, unsigned int pool)
+{
 	unsigned int tslice = s->xen.tslice_ms, rate = s->xen.ratelimit_us;
 
-	if (s->xen.sched != SC_SCHED_CREDIT)
-		return;
-	for (unsigned int i = 0; i < s->n_events; i++)
-		event[i] = &s->event[i];
-	qsort(event, s->n_events, sizeof(struct sc_event *), by_time);
 	for (unsigned int i = 0; i < s->n_events; i++) {
 		for (unsigned int k = 0; k < event[i]->n_ops; k++) {
 			const struct sc_op *op = &event[i]->op[k];
 			struct sc_mark mark = {.file = file, .line = op->line, .column = 1};
 
-			if (op->kind != SC_OP_SCHED_POOL)
+			if (!sets_params(op, s, pool))
 				continue;
 			tslice = op->set_tslice ? op->tslice_ms : tslice;
 			rate = op->set_ratelimit ? op->ratelimit_us : rate;
@@ -575,6 +577,24 @@ static void check_slices(struct sc_parse *p, const char *file, const struct scen
 					 "(%u ms) in '%s'",
 					 rate, tslice, op->text);
 		}
+	}
+}
+
+/*
+ * Under credit the rate limit must not exceed the timeslice; each may be set without the other, so
+ * what counts is what is in force in the pool. (Of a repeated command the first time is looked at.)
+ */
+static void check_slices(struct sc_parse *p, const char *file, const struct scenario *s)
+{
+	const struct sc_event **event =
+		sc_alloc(p->arena, s->n_events + 1, sizeof(struct sc_event *));
+
+	for (unsigned int i = 0; i < s->n_events; i++)
+		event[i] = &s->event[i];
+	qsort(event, s->n_events, sizeof(struct sc_event *), by_time);
+	for (unsigned int i = 0; i < s->n_pools; i++) {
+		if (s->pool[i].sched == SC_SCHED_CREDIT)
+			check_slices_of(p, file, s, event, i);
 	}
 }
 

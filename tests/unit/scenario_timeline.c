@@ -185,6 +185,14 @@ static void what_sched_credit_refuses_is_an_error(void **state)
 	       "  - {at: 3s, do: sched-credit -s -t 1}\n"
 	       "  - {at: 2s, do: [sched-credit -s -t 40, sched-credit -s -r 40000]}\n",
 	       "x.yaml:4:1: error: the rate limit (40000 us) is longer than the timeslice (1 ms)");
+	/* In force is what its pool has. */
+	refuse(HOST "pools: [{name: p, cpus: 1, sched: credit}]\nvms: [{name: a}]\ntimeline:\n"
+		    "  - {at: 2s, do: [sched-credit -p p -s -t 1, sched-credit2 -s -r 40000]}\n"
+		    "  - {at: 3s, do: sched-credit -p 1 -s -r 1001}\n",
+	       "x.yaml:6:1: error: the rate limit (1001 us) is longer than the timeslice (1 ms)");
+	scenario_file_free(load("host: {preset: H0, cmdline: sched=credit}\n"
+				"pools: [{name: p, cpus: 1, sched: credit2}]\nvms: [{name: a}]\n"
+				"timeline: [{at: 2s, do: sched-credit2 -p p -s -r 40000}]\n"));
 	refused_by_credit("sched-credit -s -m 100001", "expected 0..100000");
 	refused_by_credit("sched-credit -t 5", "'-t' needs '-s'");
 	refused_by_credit("sched-credit -d a -m 5", "'-m' needs '-s'");
