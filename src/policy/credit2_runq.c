@@ -34,21 +34,27 @@ static bool topology_match(const struct hv_topology *t, enum c2_arrangement by, 
 	return false;
 }
 
-/*
- * Sibling room test: all hardware threads of the cores present in rq and of c's own core fit.
- * Threads of other pools or off line count, as they may join later.
- */
+/* Hardware threads of c's core, in this pool, on line, or not: they may join later. */
+static unsigned nr_threads(const struct hv_topology *t, unsigned c)
+{
+	unsigned n = 0;
+
+	for (uint32_t o = 0; o < t->nr_pcpus; o++)
+		n += t->core[o] == t->core[c];
+	return n;
+}
+
+/* Sibling room test: all threads of the cores present in rq and of c's own core fit. */
 static bool sibling_room(struct hv_sys *sys, const struct c2_runq *rq, unsigned c, unsigned limit,
 			 unsigned nw)
 {
+	const struct hv_topology *t = hv_topology(sys);
 	struct hv_mask left = rq->act;
-	unsigned threads = hv_mask_weight(hv_core_mask(sys, c), nw);
+	unsigned threads = nr_threads(t, c);
 
 	for (unsigned m = hv_mask_first(&left, nw); m != HV_NO_PCPU; m = hv_mask_first(&left, nw)) {
-		const struct hv_mask *core = hv_core_mask(sys, m);
-
-		threads += hv_mask_weight(core, nw);
-		hv_mask_andnot(&left, &left, core, nw);
+		threads += nr_threads(t, m);
+		hv_mask_andnot(&left, &left, hv_core_mask(sys, m), nw);
 	}
 	return threads <= limit;
 }

@@ -127,6 +127,14 @@ static void the_heaviest_unit_too_pays_its_old_remainder(void **state)
 	burn(w, a);
 	assert_int_equal(a->credit, 10000000 - (10 * 256 + 300) / 256);
 	assert_int_equal(a->rem, (10 * 256 + 300) % 256);
+
+	a->rem = 256; /* a whole credit, no less */
+	at(w, 20);
+	set_credit(w, a, 1000);
+	at(w, 30);
+	burn(w, a);
+	assert_int_equal(a->credit, 1000 - 11);
+	assert_int_equal(a->rem, 0);
 	world_end(w);
 }
 

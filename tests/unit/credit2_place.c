@@ -238,6 +238,56 @@ static void late_pcpus_join_the_matching_runqueue(void **state)
 	world_end(w);
 }
 
+/*
+ * 4.1, sibling room: threads that are off line count, although a pCPU that is off line is no
+ * sibling. Three pCPUs on line: two cores with two threads each are too many for one runqueue.
+ */
+static void room_is_kept_for_threads_that_are_off_line(void **state)
+{
+	struct world *w = world_create(1, 2, 2, NULL);
+
+	(void)state;
+	for (unsigned c = 0; c < 4; c++)
+		assert_int_equal(hv_pcpu_up(w->f.sys, c), 0);
+	assert_int_equal(hv_pcpu_down(w->f.sys, 1), 0);
+	assert_int_equal(hv_pool_create(w->f.sys, 0, "credit2", HV_GRAN_CPU, &w->f.pool), 0);
+	w->s = hv_pool_sched(w->f.pool);
+	w->p = w->s->priv;
+	for (unsigned c = 0; c < 4; c++)
+		assert_int_equal(hv_pool_add_pcpu(w->f.pool, c), c == 1 ? -HV_ENODEV : 0);
+	assert_int_equal(c2_pcpu(w->p, 0)->rq->id, 0);
+	assert_int_equal(c2_pcpu(w->p, 2)->rq->id, 1);
+	assert_int_equal(c2_pcpu(w->p, 3)->rq->id, 1);
+
+	/* With the thread back it is four, and they would all fit; siblings stay together. */
+	assert_int_equal(hv_pcpu_up(w->f.sys, 1), 0);
+	assert_int_equal(c2_pcpu(w->p, 1)->rq->id, 0);
+	fake_drain(&w->f);
+	fake_check(&w->f);
+	world_end(w);
+}
+
+/* 4.1: of runqueues with equally few pCPUs the first in the list gets the next one. */
+static void a_late_pcpu_joins_the_first_of_equal_runqueues(void **state)
+{
+	static const char *const params[] = {"credit2_runqueue", "all",
+					     "sched_credit2_max_cpus_runqueue", "2", NULL};
+	struct world *w = world_start(1, 4, 1, params);
+
+	(void)state;
+	assert_int_equal(c2_pcpu(w->p, 1)->rq->id, 0);
+	assert_int_equal(c2_pcpu(w->p, 3)->rq->id, 1);
+	assert_int_equal(hv_pool_remove_pcpu(w->f.pool, 1), 0);
+	assert_int_equal(hv_pool_remove_pcpu(w->f.pool, 3), 0);
+	assert_int_equal(hv_pool_add_pcpu(w->f.pool, 3), 0);
+	assert_int_equal(c2_pcpu(w->p, 3)->rq->id, 0);
+	assert_int_equal(hv_pool_add_pcpu(w->f.pool, 1), 0);
+	assert_int_equal(c2_pcpu(w->p, 1)->rq->id, 1);
+	fake_drain(&w->f);
+	fake_check(&w->f);
+	world_end(w);
+}
+
 static void t27_largest_weight_follows_the_members(void **state)
 {
 	struct world *w = world_start(1, 2, 1, NULL);
@@ -511,6 +561,8 @@ int main(void)
 		cmocka_unit_test(t26_arrangement),
 		cmocka_unit_test(t26_arrangement_by_node),
 		cmocka_unit_test(late_pcpus_join_the_matching_runqueue),
+		cmocka_unit_test(room_is_kept_for_threads_that_are_off_line),
+		cmocka_unit_test(a_late_pcpu_joins_the_first_of_equal_runqueues),
 		cmocka_unit_test(t27_largest_weight_follows_the_members),
 		cmocka_unit_test(t28_q2_a_move_rotates_twice),
 		cmocka_unit_test(t29_q1_soft_affinity_rotates_the_wrong_runqueue),
