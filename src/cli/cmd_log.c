@@ -132,6 +132,9 @@ static void print_engine(const struct log_record *r)
 	case HV_TRACE_RESET:
 		printf(" credits of runqueue %" PRId64, r->a);
 		break;
+	case HV_TRACE_MISSED:
+		printf(" %" PRId64 " windows", r->a);
+		break;
 	case HV_TRACE_RQMOVE:
 		printf(" runqueue %" PRId64 " -> %" PRId64, r->a, r->b);
 		break;

@@ -12,8 +12,15 @@
 #define P99  9900
 #define P999 9990
 
-static void add_vcpu(struct lab_vm *vm, const struct observe_vcpu *v, hv_time start, hv_time end)
+static int64_t longer(int64_t a, int64_t b)
 {
+	return a > b ? a : b;
+}
+
+static void add_vcpu(const struct observe *o, struct lab_vm *vm, const struct observe_vcpu *v,
+		     hv_time start, hv_time end)
+{
+	struct observe_delays delays = observe_delays(o, v);
 	struct observe_sum *sum;
 
 	if (v->id >= vm->nr_vcpus)
@@ -23,9 +30,9 @@ static void add_vcpu(struct lab_vm *vm, const struct observe_vcpu *v, hv_time st
 		sum->ns[i] += v->ns[i];
 	sum->elapsed += (v->gone < 0 ? end : v->gone) - (v->born > start ? v->born : start);
 	sum->counts = v->counts;
-	sum->max_wake = v->max_wake;
-	sum->max_ready = v->max_ready;
-	sum->max_wait = v->max_wait;
+	sum->max_wake = delays.wake;
+	sum->max_ready = delays.ready;
+	sum->max_wait = delays.wait;
 	sum->idle_runnable = v->idle_runnable;
 }
 
@@ -111,16 +118,16 @@ static int collect_vm(struct lab_run *run, unsigned index, struct lab_result *ou
 		const struct observe_vcpu *v = observe_vcpu(run->observe, n);
 
 		if (v->domain == id)
-			add_vcpu(vm, v, out->start, out->end);
+			add_vcpu(run->observe, vm, v, out->start, out->end);
 	}
 	vm->wake_p50 = histogram_quantile(&d->wake, P50);
 	vm->wake_p99 = histogram_quantile(&d->wake, P99);
 	vm->wake_p999 = histogram_quantile(&d->wake, P999);
-	vm->wake_max = d->wake.max;
+	vm->wake_max = longer(d->wake.max, vm->sum.max_wake);
 	vm->ready_p50 = histogram_quantile(&d->ready, P50);
 	vm->ready_p99 = histogram_quantile(&d->ready, P99);
 	vm->ready_p999 = histogram_quantile(&d->ready, P999);
-	vm->ready_max = d->ready.max;
+	vm->ready_max = longer(d->ready.max, vm->sum.max_ready);
 	for (uint32_t i = 0; i < vm->nr_vcpus; i++) {
 		if (vm->vcpu[i].sum.max_ready <= out->longest_ready)
 			continue;

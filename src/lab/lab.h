@@ -41,8 +41,9 @@ struct lab_vcpu {
 /* What one VM did in the window. Times in ns. */
 struct lab_vm {
 	uint32_t nr_vcpus;
-	struct observe_sum sum;				     /* over its vCPUs */
-	struct lab_vcpu *vcpu;				     /* [nr_vcpus], by vCPU id */
+	struct observe_sum sum; /* over its vCPUs */
+	struct lab_vcpu *vcpu;	/* [nr_vcpus], by vCPU id */
+	/* Of waits that have ended; the longest also of those that have not. */
 	int64_t wake_p50, wake_p99, wake_p999, wake_max;     /* wake-to-run delay */
 	int64_t ready_p50, ready_p99, ready_p999, ready_max; /* ready time of each wait */
 	bool has_elapsed; /* at least one run of its workload was completed */

@@ -201,6 +201,7 @@ FIELD(passes, a->cpu ? a->cpu->passes : a->r->totals.passes)
 FIELD(tickles, a->cpu ? a->cpu->tickles : a->r->totals.tickles)
 FIELD(wasted_tickles, a->cpu ? a->cpu->wasted : a->r->totals.wasted)
 FIELD(resets, a->r->totals.resets)
+FIELD(missed_windows, a->r->totals.missed)
 FIELD(runqueue_moves, a->r->totals.rqmoves)
 FIELD(idle_while_runnable, a->sum->idle_runnable)
 FIELD(stall, a->r->status == LAB_STALL)
@@ -328,6 +329,7 @@ static const struct {
 	{"tickles", tickles},
 	{"wasted_tickles", wasted_tickles},
 	{"resets", resets},
+	{"missed_windows", missed_windows},
 	{"runqueue_moves", runqueue_moves},
 	{"idle_while_runnable", idle_while_runnable},
 	{"outside_affinity", outside_affinity},

@@ -458,7 +458,7 @@ void observe_mark(struct observe *o, hv_time t)
 		histogram_reset(&o->domain[i].wake);
 		histogram_reset(&o->domain[i].ready);
 	}
-	o->records = o->resets = o->rqmoves = 0;
+	o->records = o->resets = o->rqmoves = o->missed = 0;
 	o->start = t;
 	if (o->log)
 		log_write(o->log, &(struct log_record){.kind = LOG_MARK, .time = t});

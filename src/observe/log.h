@@ -28,8 +28,8 @@
 
 /* Kinds beyond the engine's own enum hv_trace_kind. */
 enum log_kind {
-	LOG_ENGINE = HV_TRACE_FORCE + 1, /* kinds below are the engine's */
-	LOG_DOMAIN = 32,		 /* domain, name: a domain has that name */
+	LOG_ENGINE = HV_TRACE_MISSED + 1, /* kinds below are the engine's */
+	LOG_DOMAIN = 32,		  /* domain, name: a domain has that name */
 	LOG_VCPU,	   /* vcpu: new record of number vcpu; domain, a: vCPU id, b: runstate */
 	LOG_GONE,	   /* vcpu: destroyed */
 	LOG_RUN,	   /* vcpu: ns[] of running; a: time - end of the interval, b: its length */

@@ -448,6 +448,7 @@ static const char *check_record(const struct log_reader *l, const struct log_rec
 	case HV_TRACE_CONT:
 	case HV_TRACE_TICKLE:
 	case HV_TRACE_ENTER:
+	case HV_TRACE_MISSED:
 		if (r->pcpu == HV_NO_PCPU)
 			return "a pCPU is missing";
 		break;

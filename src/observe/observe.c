@@ -332,6 +332,9 @@ static void trace_pcpu(struct observe *o, const struct hv_trace *ev)
 	case HV_TRACE_RQMOVE:
 		o->rqmoves++;
 		break;
+	case HV_TRACE_MISSED:
+		o->missed += (uint64_t)ev->a;
+		break;
 	default:
 		break;
 	}
@@ -368,6 +371,7 @@ void observe_trace(struct observe *o, const struct hv_trace *ev)
 		break;
 	case HV_TRACE_TICKLE:
 	case HV_TRACE_RESET:
+	case HV_TRACE_MISSED:
 	case HV_TRACE_ENTER:
 		r.vcpu = 0;
 		trace_pcpu(o, ev);

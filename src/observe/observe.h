@@ -231,6 +231,11 @@ struct observe_domain {
 	struct histogram ready; /* ready time of each wait that ended in running */
 };
 
+/* The longest delays of a vCPU so far; one that has not ended yet counts. */
+struct observe_delays {
+	int64_t wake, ready, wait;
+};
+
 /* Sum over the vCPUs of a domain (or of all). */
 struct observe_sum {
 	int64_t elapsed; /* sum of the vCPUs' lifetimes in the window = sum of ns[] */
@@ -246,6 +251,7 @@ struct observe_totals {
 	int64_t pcpu_ns[OBSERVE_NR_MODES];
 	uint64_t switches, passes, tickles, wasted;
 	uint64_t resets;  /* credit2 credit resets */
+	uint64_t missed;  /* arinc653: windows that went by without a pass */
 	uint64_t rqmoves; /* moves between runqueues */
 	int64_t shared;	  /* isolation: ns of core time in which two domains shared the core */
 	uint64_t records; /* trace records seen in the window */
@@ -260,6 +266,7 @@ const struct observe_pcpu *observe_pcpu_result(const struct observe *o, unsigned
 const struct observe_domain *observe_domain(const struct observe *o, uint32_t index);
 /* NULL when no vCPU and no name of this domain was ever heard of. */
 const struct observe_domain *observe_domain_find(const struct observe *o, int id);
+struct observe_delays observe_delays(const struct observe *o, const struct observe_vcpu *v);
 void observe_domain_sum(const struct observe *o, const struct observe_domain *d,
 			struct observe_sum *out);
 void observe_totals(const struct observe *o, struct observe_totals *out);

@@ -56,8 +56,23 @@ static void take_longer(int64_t *max, int64_t value)
 		*max = value;
 }
 
-static void add_vcpu(struct observe_sum *sum, const struct observe_vcpu *v)
+struct observe_delays observe_delays(const struct observe *o, const struct observe_vcpu *v)
 {
+	struct observe_delays d = {v->max_wake, v->max_ready, v->max_wait};
+
+	if (v->wake_at >= 0)
+		take_longer(&d.wake, o->now - v->wake_at);
+	if (v->ready_since >= 0)
+		take_longer(&d.ready, o->now - v->ready_since);
+	if (v->wait_since >= 0)
+		take_longer(&d.wait, o->now - v->wait_since);
+	return d;
+}
+
+static void add_vcpu(const struct observe *o, struct observe_sum *sum, const struct observe_vcpu *v)
+{
+	struct observe_delays delays = observe_delays(o, v);
+
 	sum->counts.dispatches += v->counts.dispatches;
 	sum->counts.wakes += v->counts.wakes;
 	sum->counts.blocks += v->counts.blocks;
@@ -69,9 +84,9 @@ static void add_vcpu(struct observe_sum *sum, const struct observe_vcpu *v)
 		sum->ns[c] += v->ns[c];
 		sum->elapsed += v->ns[c];
 	}
-	take_longer(&sum->max_wake, v->max_wake);
-	take_longer(&sum->max_ready, v->max_ready);
-	take_longer(&sum->max_wait, v->max_wait);
+	take_longer(&sum->max_wake, delays.wake);
+	take_longer(&sum->max_ready, delays.ready);
+	take_longer(&sum->max_wait, delays.wait);
 	sum->idle_runnable += v->idle_runnable;
 }
 
@@ -84,7 +99,7 @@ void observe_domain_sum(const struct observe *o, const struct observe_domain *d,
 	memset(out, 0, sizeof(*out));
 	for (uint32_t i = 1; i <= o->nr_vcpus; i++) {
 		if (o->vcpu[i].group == group)
-			add_vcpu(out, &o->vcpu[i]);
+			add_vcpu(o, out, &o->vcpu[i]);
 	}
 }
 
@@ -94,10 +109,11 @@ void observe_totals(const struct observe *o, struct observe_totals *out)
 	out->start = o->start;
 	out->end = o->now;
 	out->resets = o->resets;
+	out->missed = o->missed;
 	out->rqmoves = o->rqmoves;
 	out->records = o->records;
 	for (uint32_t i = 1; i <= o->nr_vcpus; i++)
-		add_vcpu(&out->vcpus, &o->vcpu[i]);
+		add_vcpu(o, &out->vcpus, &o->vcpu[i]);
 	for (unsigned c = 0; c < o->topology.nr_pcpus; c++) {
 		const struct observe_pcpu *p = &o->pcpu[c];
 

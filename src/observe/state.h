@@ -23,7 +23,7 @@ struct observe {
 	struct observe_domain *domain;
 	uint32_t nr_domains, room_domains, last_domain;
 
-	uint64_t records, resets, rqmoves;
+	uint64_t records, resets, rqmoves, missed;
 	struct log_writer *log; /* NULL = neither log nor hash */
 };
 

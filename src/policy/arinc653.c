@@ -197,18 +197,29 @@ static struct hv_resource *a653_pick_resource(struct hv_sched *s, struct hv_unit
 
 /* ---- the pass (section 5) */
 
-/* Move the timeline to now. Afterwards index is the window of now, next_switch its end. */
-static void advance(const struct hv_sched *s, struct a653_pool *p, hv_time now)
+/*
+ * Move the timeline to now. Afterwards index is the window of now, next_switch its end. How many
+ * windows have gone by since the last pass, none of which has had one.
+ */
+static int64_t advance(const struct hv_sched *s, struct a653_pool *p, hv_time now)
 {
+	bool seen = now < p->next_frame; /* the window of index has had a pass */
+	int64_t missed = 0;
+
 	HV_ASSERT(s->sys, p->frame > 0);
-	if (now >= p->next_frame) {
+	if (!seen) {
 		hv_time start = now - (now - p->next_frame) % p->frame;
 
+		missed = (start - p->next_frame) / p->frame * p->nr;
+		if (p->index + 1 < p->nr)
+			missed += p->nr - p->index - 1;
 		p->index = 0;
 		p->next_frame = start + p->frame;
 		p->next_switch = start + p->window[0].runtime;
 	}
 	while (now >= p->next_switch) {
+		missed += !seen && p->index < p->nr;
+		seen = false;
 		if (++p->index >= p->nr)
 			break;
 		p->next_switch += p->window[p->index].runtime;
@@ -216,6 +227,7 @@ static void advance(const struct hv_sched *s, struct a653_pool *p, hv_time now)
 	if (p->index >= p->nr)
 		p->next_switch = p->next_frame;
 	HV_ASSERT(s->sys, p->next_switch > now);
+	return missed;
 }
 
 static void a653_do_schedule(struct hv_sched *s, struct hv_resource *r, struct hv_unit *prev,
@@ -224,9 +236,14 @@ static void a653_do_schedule(struct hv_sched *s, struct hv_resource *r, struct h
 	struct a653_pool *p = s->priv;
 	const struct a653_unit *a = NULL;
 	struct hv_unit *next = r->idle;
+	int64_t missed;
 
 	HV_ASSERT(s->sys, hv_lock_held(&p->lock));
-	advance(s, p, now);
+	missed = advance(s, p, now);
+	if (missed > 0)
+		hv_trace_emit(s->sys, &(struct hv_trace){.kind = HV_TRACE_MISSED,
+							 .pcpu = r->master,
+							 .a = missed});
 	if (p->index < p->nr)
 		a = p->window[p->index].unit;
 	if (a && a->awake && !tasklet && a->unit->res == r && hv_unit_runnable_state(a->unit))
@@ -270,6 +287,7 @@ static int a653_frame_set(struct hv_sched *s, uint64_t major, unsigned nr,
 	bind_windows(p);
 	/* The next pass begins the new frame, counted from now; nobody is asked to make one. */
 	p->next_frame = hv_now(s->sys);
+	p->index = nr; /* nothing of the old frame is missed */
 	hv_lock_release(s->sys, &p->lock);
 	return 0;
 }

@@ -485,12 +485,25 @@ static void counter_cell(const struct report *r, const struct report_variant *v,
 	report_format_range(q->unit, NULL, &range, buf, size);
 }
 
+static bool has_time_table(const struct report *r)
+{
+	for (unsigned v = 0; v < r->n_variants; v++) {
+		for (unsigned i = 0; i < r->variant[v].scenario->n_pools; i++) {
+			if (r->variant[v].scenario->pool[i].sched == SC_SCHED_ARINC653)
+				return true;
+		}
+	}
+	return false;
+}
+
 static int print_counters(FILE *out, const struct report *r)
 {
 	struct column_table c = {.title = "COUNTED", .name = counter_name, .cell = counter_cell};
 
 	while (report_machine_quantities[c.n_lines].name)
 		c.n_lines++;
+	if (!has_time_table(r))
+		c.n_lines--; /* the last one: missed windows */
 	fprintf(out, "\nThe run: mean [lowest..highest] over seeds\n");
 	return print_columns(out, r, &c);
 }

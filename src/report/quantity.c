@@ -299,6 +299,7 @@ TOTAL(tickles, r->totals.tickles)
 TOTAL(wasted, r->totals.wasted)
 TOTAL(resets, r->totals.resets)
 TOTAL(rqmoves, r->totals.rqmoves)
+TOTAL(missed, r->totals.missed)
 TOTAL(shared, r->totals.shared)
 TOTAL(idle_runnable, r->totals.vcpus.idle_runnable)
 TOTAL(longest_ready, r->longest_ready)
@@ -331,6 +332,7 @@ const struct report_quantity report_machine_quantities[] = {
 	{"forced_idle", "forced idle, of all pCPU time", REPORT_PERCENT, get_host_forced_idle},
 	{"idle_while_runnable", "idle while runnable", REPORT_TIME, get_idle_runnable},
 	{"longest_ready", "longest wait", REPORT_TIME, get_longest_ready},
+	{"missed_windows", "missed windows", REPORT_COUNT, get_missed},
 	{0},
 };
 

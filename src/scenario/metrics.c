@@ -74,6 +74,7 @@ static const struct sc_metric metrics[] = {
 	{"tickles", NUMBER, CPU | HOST, false, "requests to reschedule"},
 	{"wasted_tickles", NUMBER, CPU | HOST, false, "those after which the same unit went on"},
 	{"resets", NUMBER, HOST, false, "credit resets"},
+	{"missed_windows", NUMBER, HOST, false, "arinc653: windows that went by without a pass"},
 	{"runqueue_moves", NUMBER, HOST, false, "moves between runqueues"},
 	/* laws */
 	{"idle_while_runnable", TIME, VM | HOST, true,

@@ -183,6 +183,16 @@ static unsigned table_size(struct hv_pool *pool, uint64_t *major)
 	return nr;
 }
 
+/* Windows that went by without a pass, as far as the log goes. */
+static int64_t missed(const struct world *w)
+{
+	int64_t sum = 0;
+
+	for (unsigned i = 0; i < w->f.nr_log; i++)
+		sum += w->f.log[i].kind == HV_TRACE_MISSED ? w->f.log[i].a : 0;
+	return sum;
+}
+
 /* ---- the frame */
 
 static void case_1_windows_follow_each_other_and_the_rest_is_idle(void **state)
@@ -219,6 +229,7 @@ static void case_3_missed_frames_are_skipped(void **state)
 	w->f.now = 455 * MS;
 	go_to(w, 500);
 	ASSERT_PASSES(w, 0, {455, w->d1, 5}, {460, NULL, 40}, {500, w->d1, 30});
+	assert_int_equal(missed(w), 3 + 2); /* a whole frame, and two windows of the present one */
 	end(w);
 
 	w = world_of_s();
@@ -227,6 +238,7 @@ static void case_3_missed_frames_are_skipped(void **state)
 	w->f.now = 475 * MS;
 	go_to(w, 500);
 	ASSERT_PASSES(w, 0, {475, NULL, 25}, {500, w->d1, 30});
+	assert_int_equal(missed(w), 3 + 3);
 	end(w);
 }
 
@@ -662,6 +674,7 @@ static void frames_do_not_drift_when_timers_are_late(void **state)
 		assert_ptr_equal(running(w, 0), owner);
 	}
 	assert_int_equal(w->f.now, 2010 * MS + 175 * US);
+	assert_int_equal(missed(w), 1);
 	end(w);
 }
 

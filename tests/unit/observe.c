@@ -285,6 +285,8 @@ static void a_wait_for_the_cap_is_no_ready_time_and_no_stall(void **state)
 
 static void a_stall_that_lasts_is_seen_while_it_lasts(void **state)
 {
+	struct observe_violation broken;
+	struct observe_totals totals;
 	struct observe_stall stall;
 	struct world w;
 
@@ -302,6 +304,11 @@ static void a_stall_that_lasts_is_seen_while_it_lasts(void **state)
 	assert_int_equal(stall.vcpu, w.vcpu[4].v.observer);
 	assert_int_equal(stall.since, 1000);
 	assert_int_equal(stall.lasted, 7500);
+	/* and is the longest wait, though it has not ended */
+	assert_true(observe_check(w.o, w.now, &broken));
+	observe_totals(w.o, &totals);
+	assert_int_equal(totals.vcpus.max_ready, 7500);
+	assert_int_equal(totals.vcpus.max_wait, 7500);
 	observe_destroy(w.o);
 }
 
