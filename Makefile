@@ -65,7 +65,7 @@ soak: sanitize-build
 	scripts/soak build-asan $(SEED)
 
 model: setup
-	tests/model/check big
+	tests/model/check reduced big
 
 bench: build
 	scripts/setup bench

@@ -11,6 +11,10 @@
  */
 #include "rendezvous.pml"
 
+byte whose = NOV; /* the flag of this one is changed, the rest is to come */
+
+#include "symmetry.pml"
+
 /* ---- properties of every state */
 
 /* check.c: check_rendezvous() and part of check_pcpu(). */
@@ -65,23 +69,30 @@ inline follow(c, again_in)
 	leave_check()
 }
 
+#ifdef SETTLES
+bool stopped; /* nothing comes from outside any more */
+#define is_over stopped
+#else
+#define is_over false
+#endif
+
 /* With -DMAX_OPERATIONS a run has so many pauses, wakes and blocks, else any number. */
 #ifdef MAX_OPERATIONS
 byte operations;
-#define another (operations < MAX_OPERATIONS)
+#define another (operations < MAX_OPERATIONS && !is_over)
 #define COUNT   operations++
 #else
-#define another true
+#define another (!is_over)
 #define COUNT   skip
 #endif
 
 /* With -DMAX_EVENTS the outer world acts so often, else as often as it likes. */
 #ifdef MAX_EVENTS
 byte events;
-#define acts   (events < MAX_EVENTS)
+#define acts   (events < MAX_EVENTS && !is_over)
 #define ACTS   events++
 #else
-#define acts true
+#define acts (!is_over)
 #define ACTS skip
 #endif
 
@@ -118,7 +129,7 @@ inline call_event(c)
 		:: deciding ->
 			work_wanted();
 			host[c] = AGAIN_EVENT
-		:: else -> follow(c, AGAIN_EVENT)
+		:: else -> follow(c, AGAIN_EVENT); in_order()
 		fi
 	}
 	if
@@ -133,26 +144,57 @@ inline call_event(c)
 			deciding = false;
 			work = false;
 			next = NONE;
-			check()
+			check();
+			in_order()
 		}
 	:: else
 	fi
 }
 
+#ifdef BROKEN_HOST_WORK
+#define has_events(c) (p_slave[c] || p_schedule[c])
+#else
 #define has_events(c) (!work_ready(c) && (p_slave[c] || p_schedule[c]))
+#endif
+#define timer_may_fire(c) (!work_ready(c) && attached && !p_schedule[c] && acts)
 #ifdef TAKES_FIRST
+inline take(c)
+{
+	in_guest[c] = NOV;
+	t_slave[c] = p_slave[c];
+	t_schedule[c] = p_schedule[c];
+	p_slave[c] = false;
+	p_schedule[c] = false;
+	host[c] = TAKEN;
+	in_order()
+}
 #define EVENTS_IN TAKEN
 #else
 #define EVENTS_IN RUN
 #endif
 
+#define WAIT_FOR_WORK(c)                                                                         \
+	:: d_step { host[_pid] == RUN && _pid != c && host[c] != OFF && attached &&              \
+		    curr == IDLE && barrier == NONE && acts && !enqueued[c] ->                   \
+		ACTS;                                                                            \
+		enqueued[c] = true;                                                              \
+		poke_schedule(c);                                                                \
+		host[_pid] = BARRIER;                                                            \
+		barrier = c;                                                                     \
+		in_order()                                                                       \
+	   }
+
 active [G] proctype pcpu()
 {
 	/* _pid is the number of the pCPU: these processes are the first. */
 end:	do
-	/* Events, or another look. The host does idle-context work first: see README.md. */
+	/*
+	 * Events, or another look. Timers, tickles and yields are a SCHEDULE that comes just now:
+	 * one that waits is taken when that is over, and so it may be raised as late.
+	 */
 	:: atomic {
-		(host[_pid] == EVENTS_IN && (host[_pid] == TAKEN || has_events(_pid))) ||
+		(host[_pid] == EVENTS_IN &&
+		 (host[_pid] == TAKEN || has_events(_pid) || timer_may_fire(_pid))) ||
 		(host[_pid] == AGAIN_EVENT && looks(_pid)) ->
 		if
 		:: host[_pid] == AGAIN_EVENT /* with no events */
@@ -168,36 +210,45 @@ end:	do
 			schedule = true
 		:: host[_pid] == RUN && p_slave[_pid] -> /* SLAVE first, as Xen does */
 			slave = true
-		:: host[_pid] == RUN && !p_slave[_pid] -> schedule = true
+		:: host[_pid] == RUN && !p_slave[_pid] && p_schedule[_pid] -> schedule = true
+		:: host[_pid] == RUN && timer_may_fire(_pid) -> /* just now */
+			ACTS;
+			poke_schedule(_pid);
+			slave = p_slave[_pid];
+			schedule = true
 #endif
 		fi;
 		call_event(_pid)
 	   }
 #ifdef TAKES_FIRST
 	/* A host of several threads: a sibling may get in between. */
-	:: d_step { host[_pid] == RUN && has_events(_pid) ->
-		in_guest[_pid] = NOV;
-		t_slave[_pid] = p_slave[_pid];
-		t_schedule[_pid] = p_schedule[_pid];
-		p_slave[_pid] = false;
-		p_schedule[_pid] = false;
-		host[_pid] = TAKEN
+	:: d_step { host[_pid] == RUN && has_events(_pid) -> take(_pid) }
+	:: d_step { host[_pid] == RUN && timer_may_fire(_pid) ->
+		ACTS;
+		poke_schedule(_pid);
+		take(_pid)
 	   }
 #endif
 	:: d_step { (host[_pid] == SAVING || (host[_pid] == AGAIN_SAVED && looks(_pid))) ->
 		saved(_pid);
-		follow(_pid, AGAIN_SAVED)
+		follow(_pid, AGAIN_SAVED);
+		in_order()
 	   }
+#ifdef FAIR
+	:: host[_pid] == RUN && !has_events(_pid) && !work_ready(_pid) /* no timer fires */
+#endif
 	/* The guest blocks: the flag first, without the lock, then the event. */
-	:: d_step { host[_pid] == RUN && in_guest[_pid] != NOV && !toolstack_stopped && another ->
+	:: d_step { host[_pid] == RUN && in_guest[_pid] < NS && another ->
 		COUNT;
 		asleep[in_guest[_pid]] = true;
 		in_guest[_pid] = NOV;
-		host[_pid] = BLOCKING
+		host[_pid] = BLOCKING;
+		in_order()
 	   }
 	:: d_step { host[_pid] == BLOCKING ->
 		poke_schedule(_pid);
-		host[_pid] = RUN
+		host[_pid] = RUN;
+		in_order()
 	   }
 #ifdef WORK
 	:: d_step { host[_pid] == RUN && work_ready(_pid) ->
@@ -206,21 +257,19 @@ end:	do
 		}
 		enqueued[_pid] = false; /* hv_work(false) */
 		poke_schedule(_pid);
-		errand = false
+		ERRAND(false);
+		in_order()
 	   }
-	/* The hypervisor here waits for work on the next pCPU (as RCU and stop-machine do). */
-	:: d_step { host[_pid] == RUN && attached && curr == IDLE && !outside_stopped && !barrier &&
-		    acts && !enqueued[(_pid + 1) % G] ->
-		ACTS;
-		n = (_pid + 1) % G;
-		enqueued[n] = true;
-		poke_schedule(n);
-		host[_pid] = BARRIER;
-		barrier = true
-	   }
-	:: d_step { host[_pid] == BARRIER && !enqueued[(_pid + 1) % G] ->
+	/* The hypervisor here waits for work on another pCPU (as RCU and stop-machine do). */
+	WAIT_FOR_WORK(0)
+	WAIT_FOR_WORK(1)
+#if G > 2
+	WAIT_FOR_WORK(2)
+#endif
+	:: d_step { host[_pid] == BARRIER && !enqueued[barrier] ->
 		host[_pid] = RUN;
-		barrier = false
+		barrier = NONE;
+		in_order()
 	   }
 #endif
 	od
@@ -230,81 +279,120 @@ end:	do
  * Pauses and wakes, from any other pCPU. Each is two steps: the flag, without the lock; and the
  * rest under it, which for a unit elsewhere is another resource's affair.
  */
+#define BEGIN(v)                                                                                 \
+	COUNT;                                                                                   \
+	whose = v;                                                                               \
+	in_order()
+#define PAUSE_OR_WAKE(v)                                                                         \
+	:: d_step { whose == NOV && another -> asleep[v] = true; BEGIN(v) }                      \
+	:: d_step { whose == NOV && another && asleep[v] -> asleep[v] = false; BEGIN(v) }
+
+/* Then its resource's master is asked for a decision. */
+#define stops_unit(v)                                                                            \
+	(attached && asleep[v] && curr == unit_of(v) && !unit_runnable(unit_of(v)))
+
 active proctype toolstack()
 {
-	byte v;
-
-	do
-	:: atomic { another -> COUNT;
+end:	do
+	PAUSE_OR_WAKE(0)
+	PAUSE_OR_WAKE(1)
+#if NS > 2
+	PAUSE_OR_WAKE(2)
+#endif
+#if NS > 3
+	PAUSE_OR_WAKE(3)
+#endif
+#if NS > 4
+	PAUSE_OR_WAKE(4)
+#endif
+#if NS > 5
+	PAUSE_OR_WAKE(5)
+#endif
+	:: atomic { whose != NOV ->
 		if
-		:: v = 0
-		:: v = 1
-#if NV > 2
-		:: v = 2
-#endif
-#if NV > 3
-		:: v = 3
-#endif
-#if NV > 4
-		:: v = 4
-#endif
-#if NV > 5
-		:: v = 5
-#endif
+		:: stops_unit(whose) -> CHOOSE(master)
+		:: else
 		fi;
+		d_step {
 		if
-		:: asleep[v] = true
-		:: asleep[v] -> asleep[v] = false
-		fi
-	   }
-	   d_step {
-		if
-		:: attached && here[unit_of(v)] ->
+		:: attached && here[unit_of(whose)] ->
 			if
-			:: asleep[v] -> sleep_locked(v)
-			:: else -> wake_locked(v)
+			:: asleep[whose] -> sleep_locked(whose)
+			:: else -> wake_locked(whose)
 			fi;
 			check()
 		:: else
 		fi;
-		v = 0
+		whose = NOV;
+		DONE
+		}
 	   }
-	:: toolstack_stopped = true -> break
+#ifdef FAIR
+	:: whose == NOV /* or does nothing, which is as fair */
+#endif
 	od
 }
 
-/* Timers, work, migration, removal and hotplug. */
+/* As resource_is_quiet(). */
+#define is_quiet(c) (from[c] == NOV && wait[c] == WAIT_NONE)
+#if G == 2
+#define are_quiet (is_quiet(0) && is_quiet(1))
+#else
+#define are_quiet (is_quiet(0) && is_quiet(1) && is_quiet(2))
+#endif
+#define can_go_down (curr == IDLE && prev == NONE && are_quiet)
+
+#define WORK_COMES(c)                                                                            \
+	:: d_step { acts && host[c] != OFF && !enqueued[c] ->                                    \
+		ACTS;                                                                            \
+		enqueued[c] = true;                                                              \
+		poke_schedule(c);                                                                \
+		in_order()                                                                       \
+	   }
+
+/* Work, migration, removal and hotplug. */
 active proctype outside()
 {
-	do
-	/* Timers, tickles, a guest that yields. */
-	:: d_step { acts && attached && !p_schedule[0] -> ACTS; poke_schedule(0) }
-	:: d_step { acts && attached && !p_schedule[1] -> ACTS; poke_schedule(1) }
-#if G > 2
-	:: d_step { acts && attached && !p_schedule[2] -> ACTS; poke_schedule(2) }
-#endif
+end:	do
 #ifdef WORK
-	:: d_step { acts && !enqueued[0] -> ACTS; enqueued[0] = true; poke_schedule(0) }
-	:: d_step { acts && host[1] != OFF && !enqueued[1] -> ACTS;
-		enqueued[1] = true;
-		poke_schedule(1)
-	   }
+	WORK_COMES(0)
+	WORK_COMES(1)
+#if G > 2
+	WORK_COMES(2)
+#endif
 #endif
 #ifdef MIGRATE
-	:: d_step { acts && attached && u_running[A] -> ACTS; migrate_start(A); check() }
-	:: d_step { acts && attached && u_running[B] -> ACTS; migrate_start(B); check() }
-	:: d_step { acts && attached && leaving != UNPLUG -> ACTS;
-		leaving = REMOVE;
-		leave_finish();
-		leave_check()
+	:: atomic { acts && attached && u_running[A] -> CHOOSE(master);
+		d_step { ACTS; migrate_start(A); check(); DONE }
+	   }
+	:: atomic { acts && attached && u_running[B] -> CHOOSE(master);
+		d_step { ACTS; migrate_start(B); check(); DONE }
+	   }
+	:: atomic { acts && attached && leaving != UNPLUG -> CHOOSE(master);
+		d_step { ACTS; leaving = REMOVE; leave_finish(); leave_check(); DONE }
 	   }
 #endif
 #ifdef HOTPLUG
-	:: d_step { acts && attached && leaving != REMOVE -> ACTS; pcpu_down(); leave_check() }
+	:: atomic { acts && attached && leaving != REMOVE && can_go_down -> CHOOSE(down);
+		d_step { ACTS; pcpu_down(); DONE }
+	   }
+	:: atomic { acts && attached && leaving != REMOVE && !can_go_down && !is_asked_to_leave ->
+		CHOOSE(master);
+		d_step { ACTS; pcpu_down(); check(); DONE }
+	   }
 #endif
-	:: d_step { acts && attached && leaving != STAYS -> ACTS; leave_cancel() }
-	:: d_step { acts && !attached -> ACTS; pcpu_up() }
-	:: outside_stopped = true -> break
+	:: atomic { acts && attached && leaving != STAYS -> CHOOSE(master);
+		d_step { ACTS; leave_cancel(); DONE }
+	   }
+	:: atomic { acts && !attached -> CHOOSE(master);
+		d_step { ACTS; pcpu_up(); DONE }
+	   }
+#ifdef SETTLES
+	:: d_step { !stopped -> stopped = true }
+#endif
+#ifdef FAIR
+	:: whose <= NOV
+#endif
 	od
 }
 
@@ -312,11 +400,22 @@ active proctype outside()
 #define OWES(v) (here[unit_of(v)] && attached && unit_of(v) == curr &&         \
 		 (runnable(v) != (loaded[rank_of(v)] == (v))))
 
-#ifndef PROGRESS
+#define is_stuck(c)                                                                              \
+	((host[c] == RUN && !p_slave[c] && !p_schedule[c] && !work_ready(c)) || host[c] == OFF ||\
+	 ((host[c] == AGAIN_EVENT || host[c] == AGAIN_SAVED) && !looks(c)) ||                    \
+	 (host[c] == BARRIER && enqueued[((c) + 1) % G]))
+#if G == 2
+#define are_stuck (whose == NOV && is_stuck(0) && is_stuck(1))
+#else
+#define are_stuck (whose == NOV && is_stuck(0) && is_stuck(1) && is_stuck(2))
+#endif
+
+#if !defined(SETTLES) && !defined(FAIR)
+/* Nothing moves any more unless something comes from outside. */
 active proctype watch()
 {
-end:	timeout ->
-	d_step {
+end:	do
+	:: d_step { are_stuck ->
 		for (i : 0 .. G - 1) {
 			LAW(P_DEADLOCK, host[i] == RUN || host[i] == OFF);
 			LAW(P_LOST, !p_slave[i] && !p_schedule[i] && !enqueued[i])
@@ -325,22 +424,43 @@ end:	timeout ->
 		for (i : 0 .. NV - 1) {
 			LAW(P_LOST, !OWES(i) && !force_switch[i])
 		}
-		LAW(P_COUNTERS, enter[curr] == 0 && leave[curr] == 0)
-	}
+		LAW(P_COUNTERS, enter[curr] == 0 && leave[curr] == 0);
+		CLEAR
+	   }
+	od
 }
 #endif
 
-/* Progress, with weak fairness. */
-#define busy(c) \
-	((host[c] != RUN && host[c] != OFF) || p_slave[c] || p_schedule[c] || enqueued[c])
+#ifdef SETTLES
+#define is_calm(c) \
+	((host[c] == RUN || host[c] == OFF) && !p_slave[c] && !p_schedule[c] && !enqueued[c])
 #if G == 2
-#define is_quiet (!busy(0) && !busy(1))
+#define are_calm (is_calm(0) && is_calm(1))
 #else
-#define is_quiet (!busy(0) && !busy(1) && !busy(2))
+#define are_calm (is_calm(0) && is_calm(1) && is_calm(2))
 #endif
-#ifdef PROGRESS
-/* Once nothing comes from outside, all that was begun ends. */
-ltl settles { [] ((toolstack_stopped && outside_stopped) -> <> is_quiet) }
+/*
+ * Once nothing comes from outside, all that was begun ends, in whatever order pCPUs act: this
+ * needs no fairness. Here is what must never be: from some time on it goes on, or hangs.
+ */
+never settles
+{
+	do
+	:: true
+	:: stopped && !are_calm -> break
+	od;
+accept:	do
+	:: !are_calm
+	od
+}
+#endif
+/* With weak fairness: a pCPU that can act does so some time; the outer world may do nothing. */
+#ifdef GATHERS
+/* A gathering that has begun ends in a decision. */
+#define gathering (enter[A] + enter[B] + enter[IDLE] > 0)
+ltl gathers { [] (gathering -> <> !gathering) }
+#endif
+#ifdef DECIDES
 /* A decision that was asked for is made, unless pCPUs go on errands for ever. */
 ltl decides { ([] <> errand) || ([] (want -> <> !want)) }
 #endif

@@ -43,6 +43,14 @@
 #endif
 #ifndef NO_WORK
 #define WORK
+#define HAS_WORK true
+#else
+#define HAS_WORK false
+#endif
+
+/* Which progress is to be shown; safety otherwise. */
+#if defined(GATHERS) || defined(DECIDES)
+#define FAIR
 #endif
 
 /* Units; vCPUs 0..NA-1 are A's, NA..NV-1 are B's. */
@@ -51,6 +59,9 @@
 #define IDLE 2 /* the idle unit, and in loaded[] and from[]: this pCPU's idle vCPU */
 #define NONE 3
 #define NV   (NA + NB)
+#ifndef NS
+#define NS NV /* vCPUs 0..NS-1 may sleep: block, or be paused */
+#endif
 #define VIDLE (NV)
 #define NOV   (NV + 1)
 
@@ -82,7 +93,7 @@
 
 #define STAYS  0 /* the resource is not leaving its pool */
 #define REMOVE 1 /* hv_pool_remove_pcpu() was called */
-#define UNPLUG 2 /* hv_pcpu_down() of pCPU G - 1 was called */
+#define UNPLUG 2 /* hv_pcpu_down() of one of its pCPUs was called */
 
 /* The resource; units' counters. */
 byte curr = IDLE, prev = NONE;
@@ -95,13 +106,15 @@ byte leaving = STAYS;
 /* pCPUs */
 byte loaded[G] = VIDLE, from[G] = NOV, idle_unit[G] = IDLE;
 byte wait[G] = WAIT_NONE;
+bool came_in[G]; /* reset by a decision, too: nobody reads it before the next gathering */
 bool enqueued[G], scheduled[G]; /* HV_WORK_* */
-bool work_leaving;		/* HV_WORK_LEAVING of the master */
+bool work_leaving[G];		/* HV_WORK_LEAVING: of the master only */
 bool p_slave[G], p_schedule[G]; /* pending events */
 #ifdef TAKES_FIRST
 bool t_slave[G], t_schedule[G]; /* those that TAKEN will handle */
 #endif
 byte host[G] = RUN;
+byte barrier = NONE; /* one is in BARRIER: for work of this pCPU */
 
 /* vCPUs; asleep stands for every reason but migration: blocked, paused, down. */
 bool asleep[NV], migrating[NV];
@@ -111,9 +124,12 @@ bool is_running[NV], force_switch[NV], sleeps_late[NV];
 byte in_guest[G] = NOV; /* who is in guest mode there */
 bool unsaved[G];	/* holds registers of before the last decision */
 bool want;		/* a decision was asked for and not made since */
-bool errand;		/* a pCPU was asked to go on an errand of its own, and went or declined */
-bool outside_stopped, toolstack_stopped;
-bool barrier; /* some pCPU is in BARRIER */
+#ifdef DECIDES
+bool errand; /* a pCPU was asked to go on an errand of its own, and went or declined */
+#define ERRAND(is) errand = is
+#else
+#define ERRAND(is) skip
+#endif
 
 /* Registers of the functions below: no state, each is written before it is read. */
 #ifdef SHORTEST /* breadth first search hides nothing */
@@ -123,12 +139,56 @@ bool barrier; /* some pCPU is in BARRIER */
 #else
 #define CLEAR skip /* a loop must not be the last of a d_step */
 #endif
+hidden int k1, k2, l1, l2; /* symmetry.pml */
 hidden byte kind, i, j, k, m, n, own, old, vp, vn;
 hidden byte ok, again; /* bool: spin hides no bits */
 /* These live across the choice of the policy. */
 bool deciding, work;
 byte next = NONE; /* the choice */
 bool slave, schedule; /* what event() is called with */
+
+/*
+ * -DMERGED: a step that touches nothing of others is taken together with the step before it: to
+ * start saving after a decision, and to see that all have saved.
+ */
+#ifdef MERGED
+#define MERGE_LOAD(c)                                                                            \
+	if                                                                                       \
+	:: from[c] != NOV ->                                                                     \
+		wait[c] = WAIT_NONE;                                                             \
+		host[c] = SAVING                                                                 \
+	:: else                                                                                  \
+	fi
+#define MERGE_LEAVE                                                                              \
+	for (i : 0 .. G - 1) {                                                                   \
+		if                                                                               \
+		:: wait[i] == WAIT_LEAVE ->                                                      \
+			wait[i] = WAIT_NONE;                                                     \
+			host[i] = RUN;                                                           \
+			enter_guest(i)                                                           \
+		:: else                                                                          \
+		fi                                                                               \
+	}
+#else
+#define MERGE_LOAD(c) skip
+#define MERGE_LEAVE   skip
+#endif
+
+/* The master of the resource, and the pCPU that goes off line. */
+#ifdef SYMMETRY
+byte master, down; /* any, chosen where it matters */
+#if G == 2
+#define CHOOSE(c) if :: c = 0 :: c = 1 fi
+#else
+#define CHOOSE(c) if :: c = 0 :: c = 1 :: c = 2 fi
+#endif
+#define DONE in_order(); master = 0; down = 0
+#else
+#define DONE in_order()
+#define master    0
+#define down      (G - 1)
+#define CHOOSE(c) skip
+#endif
 
 #define runnable(v) (!asleep[v] && !migrating[v])
 
@@ -179,6 +239,12 @@ inline release_sleepers(u)
 	}
 }
 
+#ifdef BROKEN_CAME_IN
+#define MAY_COME_IN(c) true
+#else
+#define MAY_COME_IN(c) (enter[curr] == 0 || !came_in[c])
+#endif
+
 /* In `ok`: done. v is the member of the current unit whose place is c. */
 inline force(c, v)
 {
@@ -186,8 +252,12 @@ inline force(c, v)
 	ok = false;
 	if
 	:: runnable(v) == is_running[v]
-	:: runnable(v) && !is_running[v] ->
+#ifndef BROKEN_CAME_IN
+	:: runnable(v) && !is_running[v] && enter[curr] > 0 && came_in[c]
+#endif
+	:: runnable(v) && !is_running[v] && MAY_COME_IN(c) ->
 		HV_ASSERT(loaded[c] == VIDLE);
+		came_in[c] = enter[curr] > 0;
 		idle_unit[c] = IDLE;
 		from[c] = VIDLE;
 		loaded[c] = v;
@@ -207,7 +277,7 @@ inline force(c, v)
 			poke_comes_back(c)
 		fi
 	fi;
-	errand = true
+	ERRAND(true)
 }
 
 /* SLAVE on itself: a gathering may have called meanwhile. */
@@ -280,7 +350,8 @@ inline leave_turn(c)
 #endif
 		:: else ->
 			unit_saved();
-			leave[curr] = 0
+			leave[curr] = 0;
+			MERGE_LEAVE
 		fi
 	:: else
 	fi
@@ -315,7 +386,7 @@ inline go_early(c)
 	:: !ok && curr == IDLE && enqueued[c] ->
 		scheduled[c] = true;
 		poke_comes_back(c);
-		errand = true;
+		ERRAND(true);
 		ok = true;
 		kind = KEEP
 #endif
@@ -384,6 +455,7 @@ inline schedule_turn(c)
 		enter[curr] = G;
 #endif
 		for (i : 0 .. G - 1) {
+			came_in[i] = false;
 			if
 			:: i != c -> poke_slave(i)
 			:: else
@@ -422,10 +494,9 @@ inline work_wanted()
 {
 	work = false;
 	for (i : 0 .. G - 1) {
-		scheduled[i] = enqueued[i];
-		work = work || enqueued[i]
+		work = work || enqueued[i] || work_leaving[i];
+		scheduled[i] = HAS_WORK && (enqueued[i] || work_leaving[i])
 	}
-	work = work || work_leaving
 }
 
 #define may_choose(u) (!work && unit_runnable(u) && (here[u] || leaving == STAYS))
@@ -478,7 +549,9 @@ inline decide(c)
 		fi;
 		/* rendezvous.c: decide() */
 		HV_ASSERT(i == c || wait[i] == WAIT_ENTER);
-		wait[i] = WAIT_LOAD
+		wait[i] = WAIT_LOAD;
+		came_in[i] = false;
+		MERGE_LOAD(i)
 	}
 #if defined(BROKEN_LEAVE_COUNT)
 	leave[next] = G
@@ -503,7 +576,7 @@ inline free_event(c)
 
 inline event(c)
 {
-	errand = false;
+	ERRAND(false);
 	deciding = false;
 	HV_ASSERT(from[c] == NOV || wait[c] == WAIT_LOAD);
 	if
@@ -538,7 +611,7 @@ inline saved(c)
 		HV_ASSERT(wait[c] == WAIT_NONE);
 		from[c] = NOV;
 		unsaved[c] = false;
-		errand = false;
+		ERRAND(false);
 		if
 		:: old == VIDLE -> idle_unit[c] = IDLE
 		:: else -> is_running[old] = false
@@ -587,7 +660,7 @@ inline sleep_locked(v)
 			:: else -> sleeps_late[v] = is_running[v]
 			fi
 		/* policy->sleep() */
-		:: !unit_runnable(unit_of(v)) && curr == unit_of(v) -> poke_schedule(0)
+		:: !unit_runnable(unit_of(v)) && curr == unit_of(v) -> poke_schedule(master)
 		:: else
 		fi
 	:: else
@@ -655,46 +728,64 @@ inline resource_is_quiet()
 	}
 }
 
-/* One call of hv_pcpu_down(G - 1). */
+#if G == 2
+#define is_asked_to_leave (work_leaving[0] || work_leaving[1])
+#else
+#define is_asked_to_leave (work_leaving[0] || work_leaving[1] || work_leaving[2])
+#endif
+
+inline forget_leaving()
+{
+	for (i : 0 .. G - 1) {
+		work_leaving[i] = false
+	}
+}
+
+/* One call of hv_pcpu_down(down). */
 inline pcpu_down()
 {
 	leaving = UNPLUG;
 	resource_is_quiet();
 	if
 	:: ok ->
-		work_leaving = false;
+		forget_leaving();
 		leave_finish();
 		HV_ASSERT(!attached);
 		/* take_off(), and the host stops the pCPU. */
-		enqueued[G - 1] = false;
-		scheduled[G - 1] = false;
-		p_slave[G - 1] = false;
-		p_schedule[G - 1] = false;
+		enqueued[down] = false;
+		scheduled[down] = false;
+		p_slave[down] = false;
+		p_schedule[down] = false;
 #ifdef TAKES_FIRST
-		t_slave[G - 1] = false;
-		t_schedule[G - 1] = false;
+		t_slave[down] = false;
+		t_schedule[down] = false;
 #endif
-		barrier = barrier && host[G - 1] != BARRIER;
-		host[G - 1] = OFF
-	:: !ok && !work_leaving ->
-		work_leaving = true;
-		poke_schedule(0)
+		barrier = (host[down] == BARRIER -> NONE : barrier);
+		host[down] = OFF
+	:: !ok && !is_asked_to_leave ->
+		for (i : 0 .. G - 1) {
+			/* Whose it is matters to other work only. */
+			work_leaving[i] = i == master || !HAS_WORK
+		}
+		poke_schedule(master)
 	:: else
 	fi
 }
 
-/* hv_pcpu_up(G - 1), or hv_pool_add_pcpu() of what was removed. */
+/* hv_pcpu_up(down), or hv_pool_add_pcpu() of what was removed. */
 inline pcpu_up()
 {
 	for (i : 0 .. G - 1) {
 		HV_ASSERT(loaded[i] == VIDLE && from[i] == NOV && wait[i] == WAIT_NONE)
 	}
-	if
-	:: host[G - 1] == OFF -> host[G - 1] = RUN
-	:: else
-	fi;
+	for (i : 0 .. G - 1) {
+		if
+		:: host[i] == OFF -> host[i] = RUN
+		:: else
+		fi
+	}
 	attached = true;
-	poke_schedule(0)
+	poke_schedule(master)
 }
 
 inline leave_check()
@@ -707,7 +798,7 @@ inline leave_check()
 
 inline leave_cancel()
 {
-	work_leaving = false;
+	forget_leaving();
 	leaving = STAYS;
-	poke_schedule(0)
+	poke_schedule(master)
 }
