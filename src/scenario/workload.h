@@ -41,8 +41,8 @@ bool sc_workload_is_builtin(const struct sc_library *library, const struct sc_no
 const struct channel_desc *sc_workload_channel(const struct workload *w, const char *name);
 
 /*
- * workload_ops.c: the entry that a name stands for, in an array whose entries begin with their names
- * (char pointers). Its index, or -1 after an error that says `what` was looked for.
+ * workload_ops.c: the entry that a name stands for, in an array whose entries begin with their
+ * names (char pointers). Its index, or -1 after an error that says `what` was looked for.
  */
 int sc_workload_find(struct sc_parse *p, const struct sc_node *node, const char *what,
 		     const void *array, uint32_t n, size_t size);
