@@ -151,7 +151,8 @@ static int at_once(struct world *w)
 {
 	const struct script_line *l = w->command.line;
 	struct hv_pool *pool;
-	struct hv_mask free;
+	unsigned nw = hv_mask_words(w->sys);
+	struct hv_mask free, pcpus;
 	int rc;
 
 	if (l->op == SCRIPT_POOL_CREATE) {
@@ -169,9 +170,11 @@ static int at_once(struct world *w)
 	if (l->op == SCRIPT_POOL_GRAN)
 		return hv_pool_set_gran(pool, l->pool.gran);
 	assert(l->op == SCRIPT_POOL_ADD);
-	/* The engine takes a second addition as done; and it knows no locks. */
+	/* The engine takes a second addition as done, an unfinished removal first, and no locks. */
 	hv_free_pcpus(w->sys, &free);
-	if (!hv_mask_test(&free, l->pool.pcpu) || world_is_locked(w, pool->gran, l->pool.pcpu))
+	hv_gran_mask(w->sys, pool->gran, l->pool.pcpu, &pcpus);
+	if (!hv_mask_test(&free, l->pool.pcpu) || !hv_mask_subset(&pcpus, &free, nw) ||
+	    world_is_locked(w, pool->gran, l->pool.pcpu))
 		return -HV_ENODEV;
 	return hv_pool_add_pcpu(pool, l->pool.pcpu);
 }

@@ -419,6 +419,28 @@ static void pcpu_0_is_removed_by_another(void **state)
 		       0, 0, 0, 0, -22, -99);
 }
 
+/*
+ * pCPU 3 is never let go, so it is free and still runs units of pool 0. Pool 1 wants its sibling as
+ * well, which is not free (-19); pool 2 wants it alone, and hears that it is on its way (-99).
+ */
+static void a_pcpu_on_its_way_is_refused_by_what_else_is_wanted(void **state)
+{
+	static const char text[] = "sched credit2\ntopology 1 2 2\n"
+				   "pool-create 1 credit2 gran core\npool-create 2 rtds gran cpu\n"
+				   "domain 1 vcpus 8\nwake 1.0\nwake 1.1\nwake 1.2\nwake 1.3\n"
+				   "wake 1.4\nwake 1.5\nwake 1.6\nwake 1.7\n"
+				   "at 8000000 pool-remove 0 3\nat 9000000 pool-add 1 3\n"
+				   "at 9000000 pool-add 2 3\nrun-until 9100000\n";
+	int rc[2 + 20 + 2] = {0};
+
+	(void)state;
+	for (unsigned attempt = 0; attempt < 20; attempt++)
+		rc[2 + attempt] = -11;
+	rc[22] = -19;
+	rc[23] = -99;
+	expect_results(text, rc, 24);
+}
+
 static const struct {
 	const char *text;
 	unsigned line;
@@ -505,6 +527,7 @@ int main(void)
 		cmocka_unit_test(a_timer_of_a_pcpu_that_waits_fires_when_the_wait_is_over),
 		cmocka_unit_test(a_sibling_of_pcpu_0_is_refused_for_other_reasons),
 		cmocka_unit_test(pcpu_0_is_removed_by_another),
+		cmocka_unit_test(a_pcpu_on_its_way_is_refused_by_what_else_is_wanted),
 		cmocka_unit_test(what_the_build_does_not_have_is_refused_with_its_line),
 		cmocka_unit_test(parameters_of_missing_policies_are_accepted),
 		cmocka_unit_test(every_allocation_may_fail),
