@@ -30,6 +30,20 @@ static void fill_guest_params(struct guest_params *g, const struct sc_hw *hw)
 	g->handover = hw->handover_local;
 }
 
+static void say(struct lab_result *r, enum lab_status status, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void say(struct lab_result *r, enum lab_status status, const char *fmt, ...)
+{
+	va_list args;
+
+	assert(status != LAB_DONE);
+	r->status = status;
+	va_start(args, fmt);
+	vsnprintf(r->message, sizeof(r->message), fmt, args);
+	va_end(args);
+}
+
 static int create_observer(struct lab_run *run, uint64_t seed)
 {
 	const struct mc_params *p = &run->host.params;
@@ -39,12 +53,17 @@ static int create_observer(struct lab_run *run, uint64_t seed)
 		.topology = &topology,
 		.hash = run->options->hash,
 		.log_path = run->options->log_path,
-		.scenario = run->s->topo.name,
+		.scenario = run->s->file,
 		.variant = run->s->variant,
 		.seed = seed,
 	};
+	int ret;
 
-	return observe_create(&config, &run->observe);
+	ret = observe_create(&config, &run->observe);
+	if (ret != 0 && ret != -HV_ENOMEM && config.log_path)
+		say(run->result, LAB_FAILED, "cannot write the event log %s: %s", config.log_path,
+		    strerror(-ret));
+	return ret;
 }
 
 static int set_params(void *ctx, struct hv_sys *sys)
@@ -209,8 +228,8 @@ static int create_vm(struct lab_vm_run *v)
 	struct lab_run *run = v->run;
 	const struct sc_vm *vm = v->vm;
 	/* Pool-0 is the default, whatever its name is by now. */
-	struct hv_pool *pool = vm->pool ? lab_pool_find(run, run->s->pool[vm->pool].name)
-					: mc_pool(run->machine);
+	struct hv_pool *pool =
+		vm->pool ? lab_pool_find(run, run->s->pool[vm->pool].name) : mc_pool(run->machine);
 	int id = lab_domain_id(run, (unsigned)(v - run->vm));
 	int ret;
 
@@ -344,20 +363,6 @@ static void tear_down(struct lab_run *run)
 
 /* ---- running */
 
-static void say(struct lab_result *r, enum lab_status status, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void say(struct lab_result *r, enum lab_status status, const char *fmt, ...)
-{
-	va_list args;
-
-	assert(status != LAB_DONE);
-	r->status = status;
-	va_start(args, fmt);
-	vsnprintf(r->message, sizeof(r->message), fmt, args);
-	va_end(args);
-}
-
 bool lab_run_to(struct lab_run *run, hv_time until)
 {
 	struct lab_result *r = run->result;
@@ -438,7 +443,7 @@ int lab_open(const struct scenario *s, uint64_t seed, const struct lab_options *
 		*out = run;
 		return 0;
 	}
-	if (ret != -HV_ENOMEM)
+	if (ret != -HV_ENOMEM && result->status == LAB_DONE)
 		say(result, LAB_FAILED, "the run cannot be set up: %s", strerror(-ret));
 	if (run)
 		lab_close(run);

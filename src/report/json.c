@@ -173,7 +173,7 @@ static json_t *expect_object(const struct report *r, const struct report_expect 
 	static const char *const unit[] = {
 		[SC_DIM_NUMBER] = "", [SC_DIM_TIME] = "ns", [SC_DIM_PERCENT] = "%"};
 	json_t *object = json_object();
-	bool unknown = e->skipped || (r->interrupted && e->verdict.error == -ENODATA);
+	bool unknown = report_unknown(r, e);
 
 	put(object, "line", json_integer(e->expect->line));
 	put(object, "text", json_string(e->expect->text));

@@ -560,7 +560,7 @@ static void print_expects(FILE *out, const struct report *r)
 		const char *word = e->verdict.held ? "held   " : "FAILED ";
 		char found[4 * CELL];
 
-		if (e->skipped || (r->interrupted && e->verdict.error == -ENODATA))
+		if (report_unknown(r, e))
 			word = "unknown";
 		found_text(e, found, sizeof(found));
 		fprintf(out, "  %s line %d: %s (%s)\n", word, e->expect->line, e->expect->text,
@@ -609,16 +609,21 @@ void report_print_findings(FILE *out, const struct report *r)
 	report_print_verdict(out, r);
 }
 
-int report_print(FILE *out, const struct report *r)
+static bool any_measured(const struct report *r)
 {
-	int ret;
+	for (unsigned v = 0; v < r->n_variants; v++) {
+		for (unsigned i = 0; i < r->variant[v].n_runs; i++) {
+			if (report_measured(r->variant[v].run[i]))
+				return true;
+		}
+	}
+	return false;
+}
 
-	assert(out && r);
-	assert(r->n_variants > 0);
-	ret = print_header(out, r);
-	report_print_notes(out, r);
-	if (ret == 0)
-		ret = print_vms(out, r);
+static int print_tables(FILE *out, const struct report *r)
+{
+	int ret = print_vms(out, r);
+
 	if (ret == 0)
 		ret = print_weights(out, r);
 	if (ret == 0)
@@ -627,6 +632,19 @@ int report_print(FILE *out, const struct report *r)
 		ret = print_cpus(out, r);
 	if (ret == 0)
 		ret = print_counters(out, r);
+	return ret;
+}
+
+int report_print(FILE *out, const struct report *r)
+{
+	int ret;
+
+	assert(out && r);
+	assert(r->n_variants > 0);
+	ret = print_header(out, r);
+	report_print_notes(out, r);
+	if (ret == 0 && any_measured(r))
+		ret = print_tables(out, r);
 	if (ret == 0)
 		report_print_findings(out, r);
 	return ret;

@@ -46,6 +46,8 @@ struct report_range {
 
 /* Did this run measure anything? A failed one did not. */
 bool report_measured(const struct lab_result *r);
+/* A value that is missing because its run was not made, or failed, says nothing about e. */
+bool report_unknown(const struct report *r, const struct report_expect *e);
 
 /* The value of one run, false when that run has none. Bound to a VM group or to the whole run. */
 typedef bool (*report_get)(const struct report_variant *v, const struct lab_result *r,

@@ -25,10 +25,20 @@ static enum report_verdict of_run(const struct report *r, enum lab_status status
 	return REPORT_FAILED;
 }
 
-/* A value that is missing because its run was not made says nothing about the expectation. */
-static bool unknown(const struct report *r, const struct report_expect *e)
+static bool any_failed(const struct report *r)
 {
-	return e->skipped || (r->interrupted && e->verdict.error == -ENODATA);
+	for (unsigned v = 0; v < r->n_variants; v++) {
+		for (unsigned i = 0; i < r->variant[v].n_runs; i++) {
+			if (!report_measured(r->variant[v].run[i]))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool report_unknown(const struct report *r, const struct report_expect *e)
+{
+	return e->skipped || (e->verdict.error == -ENODATA && (r->interrupted || any_failed(r)));
 }
 
 static unsigned count_failed(const struct report *r)
@@ -36,7 +46,7 @@ static unsigned count_failed(const struct report *r)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < r->n_expects; i++)
-		n += !r->expect[i].verdict.held && !unknown(r, &r->expect[i]);
+		n += !r->expect[i].verdict.held && !report_unknown(r, &r->expect[i]);
 	return n;
 }
 
@@ -99,7 +109,7 @@ void report_print_verdict(FILE *out, const struct report *r)
 	for (unsigned v = 0; v < r->n_variants; v++)
 		runs += r->variant[v].n_runs;
 	for (unsigned i = 0; i < r->n_expects; i++)
-		skipped += unknown(r, &r->expect[i]);
+		skipped += report_unknown(r, &r->expect[i]);
 	fprintf(out, "verdict=%s variants=%u runs=%u/%u expectations=%u held=%u failed=%u",
 		report_verdict_name(report_verdict(r)), r->n_variants, runs, r->n_planned,
 		r->n_expects, r->n_expects - failed - skipped, failed);

@@ -168,7 +168,8 @@ static bool read_scenario(struct sc_parse *p, const struct sc_node *root, const 
 	const char *text;
 	bool host_ok;
 
-	*s = (struct scenario){.variant = p->variant ? p->variant : ""};
+	*s = (struct scenario){.file = sc_strdup(p->arena, root->mark.file),
+			       .variant = p->variant ? p->variant : ""};
 	if (!sc_fields_open(&f, p, root, "the scenario"))
 		return false;
 	sc_take_text(&f, "name", &text);

@@ -328,6 +328,7 @@ struct sc_event {
 /* --- One configuration ------------------------------------------------------------------------ */
 
 struct scenario {
+	const char *file;    /* as it was given */
 	const char *variant; /* "" if the file has no variants */
 	struct sc_topology topo;
 	struct sc_hw hw;
