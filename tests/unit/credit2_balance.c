@@ -260,6 +260,44 @@ static void the_chosen_unit_may_be_asked_to_move(void **state)
 	world_end(w);
 }
 
+/*
+ * The pass that resets asks the unit that it is switching out to move: that one was to be queued
+ * again (12.5), but is not runnable any more when it is saved (13.1), and goes away instead.
+ */
+static void a_unit_on_its_way_out_may_be_asked_to_move(void **state)
+{
+	struct world *w = world_start(2, 1, 1, NULL);
+	struct c2_unit *u = new_unit(w, 1), *next = new_unit(w, 1);
+
+	(void)state;
+	u->unit->hard = fake_all(2);
+	run_on(w, u, 0);
+	set_credit(w, next, 0);
+	wake_up(next);
+	at(w, 2 * MS);
+	set_credit(w, u, -1000);
+	set_load(w, 0, 3 * FULL);
+	set_load(w, 1, 0);
+	u->load = FULL;
+	w->f.hold_saves = true;
+	fake_pass(&w->f, 0);
+	assert_ptr_equal(running_on(w, 0), next);
+	assert_true(u->flags & C2_REQUEUE && u->flags & C2_MIGREQ);
+	assert_int_equal(runq(w, 0)->nload, 2);
+
+	w->f.hold_saves = false;
+	at(w, 3 * MS);
+	fake_save(&w->f, 0);
+	fake_check(&w->f);
+	assert_int_equal(u->lt, w->f.now >> C2_TICK_SHIFT); /* its load fell, and rose there */
+	assert_int_equal(runq(w, 0)->nload, 1);
+	assert_ptr_equal(u->rq, runq(w, 1));
+	fake_drain(&w->f);
+	assert_ptr_equal(running_on(w, 1), u);
+	assert_ptr_equal(running_on(w, 0), next);
+	world_end(w);
+}
+
 static void q5_loads_of_the_far_side_may_be_stale(void **state)
 {
 	(void)state;
@@ -397,6 +435,7 @@ int main(void)
 		cmocka_unit_test(a_unit_is_asked_to_move_once),
 		cmocka_unit_test(a_move_to_a_runqueue_that_goes_is_forgotten),
 		cmocka_unit_test(the_chosen_unit_may_be_asked_to_move),
+		cmocka_unit_test(a_unit_on_its_way_out_may_be_asked_to_move),
 		cmocka_unit_test(q5_loads_of_the_far_side_may_be_stale),
 		cmocka_unit_test(tolerances_are_exponents),
 		cmocka_unit_test(the_search_finds_what_trying_all_pairs_finds),
