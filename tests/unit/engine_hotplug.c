@@ -546,7 +546,16 @@ static void no_decision_is_made_while_suspended(void **state)
 			assert_int_equal(hv_pcpu_wait(f->sys, c), HV_WAIT_NONE);
 		}
 		assert_int_equal(f->nr_log, 0);
+		assert_int_equal(hv_domain_pause(d), 0); /* its wakes shall not help */
+		hv_work(f->sys, 5, true);
+		fake_drain(f);
+		assert_false(hv_work_ready(f->sys, 5));
+		/* what was asked for meanwhile is made up for */
 		assert_int_equal(hv_resume(f->sys, NULL), 0);
+		fake_drain(f);
+		assert_true(hv_work_ready(f->sys, 5));
+		hv_work(f->sys, 5, false);
+		assert_int_equal(hv_domain_unpause(d), 0);
 		fake_drain(f);
 		all_run(f, d);
 		fake_destroy(f);
