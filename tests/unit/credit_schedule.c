@@ -459,6 +459,35 @@ static void case_15_the_search_goes_on_where_it_ended(void **state)
 	}
 }
 
+/* From its own node on, to the next higher ones, around. */
+static void case_15_nodes_are_searched_upwards(void **state)
+{
+	(void)state;
+	for (int low_only = 0; low_only < 2; low_only++) {
+		struct world *w = world_start(3, 1, 1, NULL);
+
+		busy(w, 0, 1, true, 0);
+		busy(w, 2, 1, !low_only, 0);
+		assert_int_equal(steals_from(w, 1), low_only ? 0 : 2);
+		world_end(w);
+	}
+}
+
+/* Section 10: where the last one was found has left the pool: on from the lowest that is there. */
+static void a_search_goes_on_from_the_lowest_when_its_place_has_left(void **state)
+{
+	struct world *w = world_start(1, 4, 1, NULL);
+
+	(void)state;
+	w->p->balance_bias[0] = 2;
+	assert_int_equal(hv_pool_remove_pcpu(w->f.pool, 2), 0);
+	fake_drain(&w->f);
+	busy(w, 0, 3, true, 0);
+	busy(w, 1, 3, true, 0);
+	assert_int_equal(steals_from(w, 3), 1);
+	world_end(w);
+}
+
 static void case_15_soft_affinity_is_looked_for_on_all_nodes_first(void **state)
 {
 	struct world *w = two_nodes(1u << 1 | 1u << 6, 1u << 6);
@@ -673,6 +702,8 @@ int main(void)
 		cmocka_unit_test(case_14_a_pcpu_that_has_just_gone_idle_ignores_a_request),
 		cmocka_unit_test(case_15_victims_are_visited_in_turn_own_node_first),
 		cmocka_unit_test(case_15_the_search_goes_on_where_it_ended),
+		cmocka_unit_test(case_15_nodes_are_searched_upwards),
+		cmocka_unit_test(a_search_goes_on_from_the_lowest_when_its_place_has_left),
 		cmocka_unit_test(case_15_soft_affinity_is_looked_for_on_all_nodes_first),
 		cmocka_unit_test(case_15_a_pcpu_with_one_unit_is_left_alone),
 		cmocka_unit_test(case_15_who_is_over_steals_only_better_ones),

@@ -254,8 +254,8 @@ static inline uint64_t wake_tickles(struct world *w, struct c1_unit *u)
 /* pCPUs may look for work elsewhere at once, or only after another millisecond. */
 static inline void open_gates(struct world *w)
 {
-	for (unsigned c = 0; c < w->f.nr_pcpus; c++)
-		pcpu(w, c)->last_balance = w->f.now - 1000 * US - 1;
+	hv_mask_for_each(c, &w->p->pcpus, w->p->nw) pcpu(w, c)->last_balance =
+		w->f.now - 1000 * US - 1;
 }
 
 static inline void close_gate(struct world *w, unsigned c)
