@@ -290,10 +290,11 @@ int hv_suspend(struct hv_sys *sys)
 		return -HV_EBUSY;
 	sys->suspending = true;
 	for (struct hv_domain *d = sys->domains; d; d = d->link) {
-		if (d->suspended)
-			continue;
+		/* Also one that began while this suspend was unfinished. */
 		if (d->move)
 			hv_move_cancel(d);
+		if (d->suspended)
+			continue;
 		d->suspended = true;
 		hv_domain_pause_all(d);
 	}

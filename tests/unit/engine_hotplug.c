@@ -563,6 +563,32 @@ static void no_decision_is_made_while_suspended(void **state)
 	}
 }
 
+/* One that begins between the two calls of a suspend is called off as well. */
+static void a_suspended_domain_is_not_on_its_way(void **state)
+{
+	struct fake *f = *state;
+	struct hv_pool *boot, *other;
+	struct hv_domain *d;
+
+	fake_boot(f, "credit2");
+	boot = f->pool;
+	assert_int_equal(hv_pool_create(f->sys, 1, "credit", HV_GRAN_CPU, &other), 0);
+	assert_int_equal(hv_pool_remove_pcpu(boot, 7), 0);
+	assert_int_equal(hv_pool_add_pcpu(other, 7), 0);
+	f->pool = other;
+	d = busy(f, 1, 1);
+	assert_int_equal(hv_suspend(f->sys), -HV_EAGAIN);
+	assert_int_equal(hv_domain_move(d, boot), -HV_EAGAIN);
+	assert_int_equal(boot->nr_coming, 1);
+	suspend(f);
+	assert_int_equal(boot->nr_coming, 0);
+	assert_int_equal(hv_resume(f->sys, &(struct hv_mask){{0x7f}}), 0);
+	forget(f, 7);
+	assert_ptr_equal(d->pool, boot); /* it had to flee */
+	fake_drain(f);
+	all_run(f, d);
+}
+
 /* When a thread of pCPU 0's core has not returned pool 0 is empty: nobody can flee there. */
 static void an_empty_pool_0_takes_in_nobody(void **state)
 {
@@ -695,6 +721,7 @@ int main(void)
 		TEST(smt_goes_off_and_on),
 		TEST(nothing_is_scheduled_while_suspended),
 		cmocka_unit_test(no_decision_is_made_while_suspended),
+		TEST(a_suspended_domain_is_not_on_its_way),
 		TEST(an_empty_pool_0_takes_in_nobody),
 		TEST(what_does_not_return_is_evicted_and_nothing_else_moves),
 		TEST(one_thread_that_does_not_return_leaves_its_sibling_free),
