@@ -112,7 +112,7 @@ enum hv_trace_kind {
 	HV_TRACE_PAUSE,	   /* vcpu: pause flags (a) or total pause count (b) changed */
 	HV_TRACE_ENTER,	   /* pcpu: begins to wait for its siblings before a decision */
 	HV_TRACE_FORCE,	   /* vcpu: is to be switched alone, in or out of its running unit */
-	HV_TRACE_MISSED,   /* pcpu: makes the first pass after a windows went by without one (a653) */
+	HV_TRACE_MISSED,   /* pcpu: a windows went by before its pass (arinc653) */
 };
 
 struct hv_trace {
