@@ -35,7 +35,7 @@ struct hv_pcpu {
 	uint32_t rank;		 /* position among the pCPUs of the resource */
 	uint16_t work;		 /* HV_WORK_* */
 	uint8_t wait;		 /* enum hv_wait */
-	bool came_in;		 /* loaded a vCPU alone since the last gathering began */
+	uint8_t came_in;	 /* loads of a vCPU alone since the last gathering began */
 	struct hv_vcpu *idle;	 /* this pCPU's idle vCPU; its unit pointer may name a guest unit */
 	const struct hv_mask *core, *socket;
 	struct hv_resource *own; /* its resource while free; sleeps while merged or off line */

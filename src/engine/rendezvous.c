@@ -53,13 +53,17 @@ static void release_sleepers(struct hv_unit *u)
 	}
 }
 
+/* Xen has no such limit: more than a host that means no harm comes to while an IPI is under way. */
+#define MAX_ALONE 16
+
 /*
  * Do what was asked for: load the member, or its pCPU's idle vCPU in its place. False when there is
  * nothing to do, or when it is the last one that runs: then the whole unit is to be rescheduled.
  *
- * In one gathering a pCPU loads a vCPU alone no more than once. Else pauses and wakes of one member
- * that come faster than its pCPU returns would keep the siblings waiting for ever. Who wakes again
- * is loaded by the decision; who is paused goes at once, because whoever pauses may wait for that.
+ * In one gathering a pCPU loads a vCPU alone no more than MAX_ALONE times. Else pauses and wakes of
+ * one member that come faster than its pCPU returns would keep the siblings waiting for ever. Who
+ * wakes again is loaded by the decision; who is paused goes at once, because whoever pauses may
+ * wait for that.
  */
 static bool force(struct hv_pcpu *p, struct hv_vcpu *v)
 {
@@ -69,11 +73,12 @@ static bool force(struct hv_pcpu *p, struct hv_vcpu *v)
 	hv_time now;
 
 	v->force_switch = false;
-	if (runnable == v->is_running || (runnable && u->enter > 0 && p->came_in))
+	if (runnable == v->is_running || (runnable && u->enter > 0 && p->came_in >= MAX_ALONE))
 		return false;
 	now = hv_clock(u->sys);
 	if (runnable) {
-		p->came_in = true;
+		if (u->enter > 0)
+			p->came_in++;
 		HV_ASSERT(u->sys, old == p->idle);
 		hv_runstate_change(old, HV_RUNNABLE, now);
 		old->unit = p->res->idle;
@@ -231,7 +236,7 @@ static struct hv_next schedule_turn(struct hv_pcpu *p, unsigned pcpu)
 	r->curr->enter = r->g;
 	hv_mask_for_each(c, &r->pcpus, sys->nw)
 	{
-		sys->pcpus[c].came_in = false;
+		sys->pcpus[c].came_in = 0;
 		if (c != pcpu)
 			sys->host.poke(sys->ctx, c, HV_EVENT_SLAVE);
 	}

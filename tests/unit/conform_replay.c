@@ -342,6 +342,33 @@ static void a_timer_of_a_pcpu_that_waits_fires_when_the_wait_is_over(void **stat
 	record_free(&r);
 }
 
+/* While pCPU 0 waits for its sibling its vCPU comes in alone as often as it is asked to. */
+static void a_vcpu_goes_in_and_out_alone_during_one_gathering(void **state)
+{
+	struct record r;
+	struct replay_result result;
+	unsigned forced = 0;
+	size_t len;
+
+	(void)state;
+	assert_int_equal(run("sched null\nparam sched-gran core\ntopology 1 1 2\nipi 100000\n"
+			     "domain 1 vcpus 2\nat 1000 wake 1.1\nat 1000 wake 1.0\n"
+			     "at 500000 yield 1.0\nat 510000 pause 1.0\nat 520000 unpause 1.0\n"
+			     "at 530000 pause 1.0\nat 540000 unpause 1.0\nrun-until 700000\n",
+			     &checked, &r, &result),
+			 REPLAY_DONE);
+	for (size_t i = 0; i < r.nr; i++) {
+		const char *line = record_get(&r, i, &len);
+
+		forced += len > 20 && memcmp(line, "{\"t\":5", 6) == 0 &&
+			  memcmp(line + len - 11, "\"forced\":1}", 11) == 0;
+	}
+	assert_int_equal(forced, 4);
+	assert_true(has_line(&r, "{\"t\":600000,\"ev\":\"cont\",\"cpu\":0,\"on\":1,"
+				 "\"unit\":\"d1v0\",\"slice\":-1}"));
+	record_free(&r);
+}
+
 /* rtds has no weights. The first period, of 10 ms, began when the vCPU was created. */
 static void a_weight_leaves_the_periods_of_rtds(void **state)
 {
@@ -524,6 +551,7 @@ int main(void)
 			null_does_not_spin_on_a_soft_affinity_that_excludes_the_only_free_pcpu),
 		cmocka_unit_test(a_refused_parameter_makes_an_error_line),
 		cmocka_unit_test(a_weight_leaves_the_periods_of_rtds),
+		cmocka_unit_test(a_vcpu_goes_in_and_out_alone_during_one_gathering),
 		cmocka_unit_test(a_timer_of_a_pcpu_that_waits_fires_when_the_wait_is_over),
 		cmocka_unit_test(a_sibling_of_pcpu_0_is_refused_for_other_reasons),
 		cmocka_unit_test(pcpu_0_is_removed_by_another),
