@@ -257,7 +257,7 @@ end:	do
 		}
 		enqueued[_pid] = false; /* hv_work(false) */
 		poke_schedule(_pid);
-		ERRAND(false);
+		ERRAND(true);
 		in_order()
 	   }
 	/* The hypervisor here waits for work on another pCPU (as RCU and stop-machine do). */

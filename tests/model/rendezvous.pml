@@ -125,7 +125,7 @@ byte in_guest[G] = NOV; /* who is in guest mode there */
 bool unsaved[G];	/* holds registers of before the last decision */
 bool want;		/* a decision was asked for and not made since */
 #ifdef DECIDES
-bool errand; /* a pCPU was asked to go on an errand of its own, and went or declined */
+bool errand; /* a pCPU was asked to switch one alone, or to work, and did or declined */
 #define ERRAND(is) errand = is
 #else
 #define ERRAND(is) skip
