@@ -631,6 +631,7 @@ static void a_new_pcpu_does_not_look_for_work_at_once(void **state)
 	assert_int_equal(hv_pool_add_pcpu(w->f.pool, 1), 0);
 	assert_int_equal(w->p->credit, 600);
 	assert_int_equal(pcpu(w, 1)->ticker.expiry, START + 10 * MS);
+	assert_int_equal(w->p->accounting.expiry, START + 30 * MS); /* the first one's */
 	fake_drain(&w->f);
 	assert_int_equal(w->f.passes[1], 1);
 	at(w, MS);
