@@ -369,6 +369,24 @@ static void an_empty_pool_changes_its_granularity(void **state)
 	end();
 }
 
+/* Field case 17: Xen crashes when SMT is switched off while pools under credit own the cores. */
+static void smt_stays_on_while_pools_own_second_threads(void **state)
+{
+	(void)state;
+	begin(BUSY("sched=credit"));
+	done("cpupool-cpu-remove Pool-0 2-7");
+	done("cpupool-create name=x sched=credit cpus=2-5");
+	done("cpupool-create name=y sched=credit cpus=6-7");
+	refused("smt-disable", "a second thread is in a pool other than Pool-0");
+	assert_string_equal(cpus("x"), "2-5");
+	assert_string_equal(cpus("y"), "6-7");
+	done("cpupool-cpu-remove y 7");
+	done("cpupool-cpu-remove x 3,5");
+	done("smt-disable");
+	assert_string_equal(cpus("x"), "2,4");
+	end();
+}
+
 /* Fault 5. */
 static void each_thread_of_the_first_core_is_refused_alike(void **state)
 {
@@ -490,6 +508,7 @@ int main(void)
 		cmocka_unit_test(nodes_give_what_is_free_of_them),
 		cmocka_unit_test(a_dry_run_checks_and_tells_and_does_nothing),
 		cmocka_unit_test(an_empty_pool_changes_its_granularity),
+		cmocka_unit_test(smt_stays_on_while_pools_own_second_threads),
 		cmocka_unit_test(each_thread_of_the_first_core_is_refused_alike),
 		cmocka_unit_test(
 			a_core_with_a_thread_off_line_is_named_and_joins_when_that_returns),
