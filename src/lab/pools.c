@@ -364,12 +364,12 @@ static int try_remove(struct lab_run *run, struct lab_task *task, struct hv_pool
 		if (!task->idling) {
 			task->idling = true;
 			task->idle = hv_resource_of(sys, pcpu)->master;
-			hv_work(sys, task->idle, true);
+			mc_idle_work(run->machine, task->idle, true);
 		}
 		return ret;
 	}
 	if (task->idling)
-		hv_work(sys, task->idle, false);
+		mc_idle_work(run->machine, task->idle, false);
 	task->idling = false;
 	if (ret != -HV_EAGAIN)
 		return ret;

@@ -80,6 +80,26 @@ static void poke(void *ctx, unsigned pcpu, unsigned events)
 	mc_queue_at(m, &pc->poke, m->now + delay, pc->poke_order);
 }
 
+/* It is at work in its idle context: requests are kept until that is done. */
+static bool is_at_work(const struct mc_pcpu *pc)
+{
+	return pc->state == MC_PCPU_IDLE && hv_work_ready(pc->machine->sys, pc->id);
+}
+
+void mc_idle_work(struct mc_machine *m, unsigned pcpu, bool pending)
+{
+	struct mc_pcpu *pc = &m->pcpu[pcpu];
+	bool was = is_at_work(pc);
+	unsigned kept = pc->pending;
+
+	hv_work(m->sys, pcpu, pending);
+	if (!was || pending || !kept)
+		return;
+	kept = pc->pending;
+	pc->pending = 0;
+	poke(m, pcpu, kept);
+}
+
 void mc_poke_arrived(struct mc_pcpu *pc)
 {
 	struct mc_machine *m = pc->machine;
@@ -87,6 +107,8 @@ void mc_poke_arrived(struct mc_pcpu *pc)
 	MC_LAW(m, pc->pending);
 	switch (pc->state) {
 	case MC_PCPU_IDLE:
+		if (is_at_work(pc))
+			return;
 		if (!pc->exit_paid) {
 			/* It was busy when asked and has gone idle since. */
 			pc->exit_paid = true;
@@ -246,7 +268,7 @@ void mc_finish_switch(struct mc_pcpu *pc)
 		pc->state = MC_PCPU_IDLE;
 		mc_footprint(pc, NULL, 0);
 	}
-	if (pc->pending)
+	if (pc->pending && !is_at_work(pc))
 		mc_pass(pc, 0);
 	else if (mv)
 		mc_requeue(pc);

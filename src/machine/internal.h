@@ -125,6 +125,7 @@ struct mc_machine {
 	hv_time *lock_free;	 /* by lock rank: when the queue of its takers is empty */
 	uint32_t nr_locks;
 	struct mc_counters counters;
+	uint32_t standing; /* events in a row at the present time */
 	struct observe *observe;
 	mc_trace_fn trace;
 	void *trace_ctx;

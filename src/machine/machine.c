@@ -375,6 +375,16 @@ static void handle(struct mc_machine *m, struct mc_event *ev)
 	}
 }
 
+/* Events at one instant, of which a host of HV_MAX_PCPUS pCPUs has thousands, before it is a loop. */
+#define MOST_AT_ONCE 4000000
+
+/* Who calls for another event at once, each time, keeps the clock from going on. */
+static void clock_stands_still(struct mc_machine *m)
+{
+	mc_fail(m, MC_FAULT_LAW, "time stands still at %.9f s: %u events, and no end",
+		(double)m->now / 1e9, m->standing);
+}
+
 static void run_events(void *ctx)
 {
 	struct mc_machine *m = ctx;
@@ -382,6 +392,10 @@ static void run_events(void *ctx)
 
 	while (!m->stop && (ev = mc_queue_first(&m->queue)) && ev->time <= m->until) {
 		MC_LAW(m, ev->time >= m->now);
+		if (ev->time > m->now)
+			m->standing = 0;
+		else if (++m->standing > MOST_AT_ONCE)
+			clock_stands_still(m);
 		m->now = ev->time;
 		mc_queue_remove(&m->queue, ev);
 		m->counters.events++;

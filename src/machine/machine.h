@@ -350,6 +350,11 @@ struct hv_pool *mc_pool(struct mc_machine *m); /* pool 0 */
  * off line lose their power, those that came have it, and what is watched is watched anew.
  */
 void mc_reshaped(struct mc_machine *m);
+/*
+ * There is work for a pCPU's idle context, or no more. Whoever says so does it, in no time of the
+ * pCPU's own; while it could be done the pCPU handles no event, as hv_work_ready() asks of a host.
+ */
+void mc_idle_work(struct mc_machine *m, unsigned pcpu, bool pending);
 
 /*
  * A VM with max_vcpus vCPUs, all off line; share: nr_nodes entries that sum to MC_ONE. The domain

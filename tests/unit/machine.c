@@ -587,6 +587,68 @@ static void no_work_after_a_callback_is_a_broken_law(void **state)
 	world_free(w);
 }
 
+static void again_at_once(struct mc_timer *t)
+{
+	mc_timer_set(t, mc_now(t->data));
+}
+
+static void a_clock_that_stands_still_is_a_broken_law(void **state)
+{
+	struct world *w = world_new(1, 1, 1);
+	const struct mc_fault *f;
+	struct mc_timer t;
+
+	(void)state;
+	start(w, "null");
+	mc_timer_init(&t, w->m, MC_TIMER_WAKE, 99, again_at_once, w->m);
+	mc_timer_set(&t, MS);
+	f = mc_run_until(w->m, 10 * MS);
+	assert_non_null(f);
+	assert_int_equal(f->kind, MC_FAULT_LAW);
+	assert_int_equal(f->time, MS);
+	assert_non_null(strstr(f->text, "time stands still"));
+	world_free(w);
+}
+
+struct worker {
+	struct mc_machine *m;
+	unsigned left;
+};
+
+static void more_work(struct mc_timer *t)
+{
+	struct worker *worker = t->data;
+
+	mc_idle_work(worker->m, 0, false);
+	mc_idle_work(worker->m, 0, worker->left > 0);
+	if (worker->left && worker->left--)
+		mc_timer_set(t, mc_now(worker->m) + MS / 2);
+}
+
+/* A decision is asked for while its pCPU has idle work that is ready, and does not sleep. */
+static void idle_work_is_done_before_the_next_event(void **state)
+{
+	struct world *w = world_new(1, 1, 2);
+	struct worker worker = {.left = 10};
+	struct rule *hog;
+	struct mc_timer t;
+
+	(void)state;
+	w->gran = HV_GRAN_CORE;
+	w->params.nr_cstates = 0;
+	start(w, "credit2");
+	hog = world_vcpu(w, world_vm(w, 2, 0), &plain, MS / 4, 0, -1);
+	world_up(w);
+	worker.m = w->m;
+	mc_timer_init(&t, w->m, MC_TIMER_SAMPLE, 99, more_work, &worker);
+	mc_timer_set(&t, 3 * MS);
+	run(w, 8 * MS + 1); /* the last of it is done at 8 ms */
+	assert_int_equal(hog->done, 11);
+	run(w, 20 * MS);
+	assert_in_range(hog->done, 11 + 45, 11 + 48);
+	world_free(w);
+}
+
 static void stall_is_found_and_named(void **state)
 {
 	struct world *w = world_new(1, 1, 1);
@@ -675,6 +737,8 @@ int main(void)
 		cmocka_unit_test(slices_end_late_by_at_most_the_slop),
 		cmocka_unit_test(takers_of_one_lock_wait_their_turn),
 		cmocka_unit_test(no_work_after_a_callback_is_a_broken_law),
+		cmocka_unit_test(a_clock_that_stands_still_is_a_broken_law),
+		cmocka_unit_test(idle_work_is_done_before_the_next_event),
 		cmocka_unit_test(stall_is_found_and_named),
 		cmocka_unit_test(a_vm_is_destroyed_while_it_runs),
 		cmocka_unit_test(idle_while_runnable_is_counted),
