@@ -16,7 +16,7 @@
  *  - tickled and idle pCPUs are active ones; pCPUs of "idle cores" are idle and not tickled, but
  *    for a pCPU that was added beside a busy sibling (Q7);
  *  - maxw is the largest weight of the members, and 1 without members;
- *  - credit of a guest's unit is never below -10 ms; loads are never negative;
+ *  - credit of a guest's unit is never below -10 ms, nor above 2.1 s; loads are never negative;
  *  - home(u), the unit's resource, changes only at insertion, at switch-in and by migration, and
  *    is always a pCPU of the unit's runqueue.
  *
@@ -27,8 +27,9 @@
  * change under the locks of both runqueues.
  *
  * The algorithm is that of the credit2 spec; section numbers here and in the other credit2_*.c are
- * its own. Section 19 (Q1 to Q16) lists what looks odd and is nevertheless kept. The one departure:
- * a request to change weight and cap whose cap is out of range changes neither (see credit2_cap.c).
+ * its own. Section 19 (Q1 to Q16) lists what looks odd and is nevertheless kept. Two departures: a
+ * request to change weight and cap whose cap is out of range changes neither (see credit2_cap.c);
+ * and what is earned by changing pCPUs ends before it overflows (C2_CREDIT_TOP).
  */
 #include "policy/credit2.h"
 

@@ -32,6 +32,8 @@
 #define C2_RL_TOLERANCE 50000				/* ns */
 #define C2_TICK_SHIFT	10				/* load clock: 1 tick = 1024 ns */
 #define C2_INFINITE	INT64_MAX			/* budget of an uncapped unit */
+/* No more is earned by changing pCPUs: a reset can add to it, before it cuts, without overflow. */
+#define C2_CREDIT_TOP (INT32_MAX - 2 * C2_CREDIT_INIT)
 
 /* Boot parameters, indices into hv_sched.params. */
 enum c2_param {

@@ -71,6 +71,7 @@ static int check_member(struct finding *f, const struct c2_sched *p, const struc
 	f->unit = u->unit;
 	LAW(f, u->rq == rq, "credit2: a member names its runqueue");
 	LAW(f, u->credit >= C2_CREDIT_MIN, "credit2: credit is not below the floor");
+	LAW(f, u->credit <= C2_CREDIT_TOP, "credit2: credit is not above the top");
 	LAW(f, u->weight > 0 && u->weight <= rq->maxw, "credit2: no weight above the largest");
 	LAW(f, u->weight == u->dom->weight, "credit2: a unit has its domain's weight");
 	LAW(f, u->load >= 0, "credit2: load is not negative");

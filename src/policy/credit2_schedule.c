@@ -130,7 +130,9 @@ static hv_time commit_unit(const struct decision *d, struct c2_unit *prev, struc
 	u->since = d->now;
 	u->tcpu = HV_NO_PCPU;
 	if (c2_home(u) != d->n) {
-		u->credit += C2_MIG_COMP;
+		/* Changing pCPUs every few us earns more than it burns, for as long as no reset. */
+		u->credit = u->credit < C2_CREDIT_TOP - C2_MIG_COMP ? u->credit + C2_MIG_COMP
+								    : C2_CREDIT_TOP;
 		hv_unit_assign(u->unit, c2_pcpu(d->p, d->n)->res);
 		u->unit->migrated = true;
 	}

@@ -426,6 +426,33 @@ static void q10_compensation_comes_on_top_of_the_ceiling(void **state)
 	world_end(w);
 }
 
+/* Without resets, a unit that moves more often than every 50 us gets richer and richer. */
+static void compensation_ends_where_a_reset_still_fits(void **state)
+{
+	static const int32_t before[] = {INT32_MAX - 20050001, INT32_MAX - 20049999,
+					 INT32_MAX - 20000000};
+	static const int32_t after[] = {INT32_MAX - 20000001, INT32_MAX - 20000000,
+					INT32_MAX - 20000000};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct world *w = world_start(1, 2, 1, NULL);
+		struct c2_unit *u = new_unit(w, 0), *poor = new_unit(w, 0);
+
+		set_credit(w, u, before[i]);
+		set_credit(w, poor, -1);
+		wake_up(u);
+		hv_mask_clear(&runq(w, 0)->tik, 0);
+		pass(w, 1);
+		assert_ptr_equal(running_on(w, 1), u);
+		assert_int_equal(u->credit, after[i]);
+		wake_up(poor);
+		pass(w, 0);
+		assert_int_equal(u->credit, 10500000);
+		world_end(w);
+	}
+}
+
 /* bug 1: the floor keeps every unit above idle. */
 static void bug1_a_unit_at_the_floor_still_beats_idle(void **state)
 {
@@ -541,6 +568,7 @@ int main(void)
 		cmocka_unit_test(t20_idle_refuses_a_stranger_with_very_low_credit),
 		cmocka_unit_test(t22_yield),
 		cmocka_unit_test(q10_compensation_comes_on_top_of_the_ceiling),
+		cmocka_unit_test(compensation_ends_where_a_reset_still_fits),
 		cmocka_unit_test(bug1_a_unit_at_the_floor_still_beats_idle),
 		cmocka_unit_test(bug2_a_queued_unit_that_is_not_runnable_is_skipped),
 		cmocka_unit_test(bug4_a_reset_needs_both_chosen_and_head_without_credit),
