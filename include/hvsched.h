@@ -7,8 +7,10 @@
  * engine; part 2 is for the author of a policy.
  *
  * The library is freestanding C11: it has no globals, does no I/O, never blocks and never calls
- * libc beyond memcpy/memset. Everything hangs off one instance, struct hv_sys; a process may have
- * many. All times are signed 64-bit nanoseconds. Errors are negative errno values (HV_E*).
+ * libc beyond memcpy/memset (compilers may put in memmove and memcmp). Everything hangs off one
+ * instance, struct hv_sys; a process may have many. One thread at a time calls into an instance: a
+ * host of several threads holds a lock of its own around each call. All times are signed 64-bit
+ * nanoseconds. Errors are negative errno values (HV_E*).
  *
  * Ownership: what hv_*_create() returns belongs to the instance until the matching
  * hv_*_destroy(). Pointers passed as arguments are only read during the call unless said otherwise.

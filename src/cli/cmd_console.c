@@ -309,7 +309,8 @@ int cmd_console(int argc, char **argv)
 		.doc = "Hold a scenario's run open and command it line by line; `help` lists the "
 		       "commands.\v"
 		       "Exit code: 0, or 2 when the last line of a session that is not at a "
-		       "terminal was wrong or refused; 3 broken law, 4 internal error.",
+		       "terminal was wrong or refused; 3 broken law, 4 internal error, 130 "
+		       "interrupted.",
 	};
 	struct arguments a = {.path = NULL};
 	struct sc_diag diag = {.out = stderr};

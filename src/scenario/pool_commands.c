@@ -135,6 +135,29 @@ static bool is_open(const char *text)
 	return quote || depth > 0;
 }
 
+/*
+ * What a shell would leave of a word: where xl sees name="x" its user typed name=\"x\" or
+ * 'name="x"', and pastes that here.
+ */
+static const char *without_shell_quotes(struct sc_command *c, const char *word)
+{
+	size_t len = strlen(word), n = 0;
+	char *text;
+
+	assert(len > 0);
+	if (len >= 2 && (*word == '"' || *word == '\'') && word[len - 1] == *word) {
+		word++;
+		len -= 2;
+	}
+	text = sc_strndup(c->p->arena, word, len);
+	for (size_t i = 0; i < len; i++) {
+		if (word[i] != '\\' || (word[i + 1] != '"' && word[i + 1] != '\''))
+			text[n++] = word[i];
+	}
+	text[n] = '\0';
+	return text;
+}
+
 /* What the command's words say; *file: the pool file. */
 static bool read_words(struct sc_command *c, struct sc_op *op, struct given given[NR_KEYS],
 		       const char **file, unsigned int *at_file)
@@ -165,7 +188,7 @@ static bool read_words(struct sc_command *c, struct sc_op *op, struct given give
 		}
 		while (is_open(w) && i + 1 < c->n)
 			w = SC_TEXT(c, "%s %s", w, c->word[++i]);
-		if (!take_settings(c, w, first, NULL, given))
+		if (!take_settings(c, without_shell_quotes(c, w), first, NULL, given))
 			return false;
 	}
 	return true;

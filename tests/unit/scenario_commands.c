@@ -122,6 +122,25 @@ static void the_command_line_is_put_over_the_file(void **state)
 	assert_string_equal(mask(&o.cpus), "0-15");
 }
 
+static void quotes_may_stand_as_a_shell_needs_them(void **state)
+{
+	static const char *const same[] = {
+		"cpupool-create name=\\\"rt\\\" sched=\\\"rtds\\\" cpus=\\\"4-5,7\\\"",
+		"xl cpupool-create 'name=\"rt\"' 'sched=\"rtds\"' 'cpus=[\"4-5\", \"7\"]'",
+		"cpupool-create \"name=\\\"rt\\\"\" \"sched='rtds'\" cpus=[\\\"4-5\\\",\\\"7\\\"]",
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+		struct sc_op o = op(same[i]);
+
+		assert_string_equal(o.pool, "rt");
+		assert_int_equal(o.sched, SC_SCHED_RTDS);
+		assert_string_equal(mask(&o.cpus), "4-5,7");
+	}
+	refused("cpupool-create name=a\\b", "console:1:16: error: ");
+}
+
 static void the_name_is_by_default_that_of_the_file(void **state)
 {
 	(void)state;
@@ -306,6 +325,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pool_file_is_read_as_xl_reads_it),
 		cmocka_unit_test(the_command_line_is_put_over_the_file),
+		cmocka_unit_test(quotes_may_stand_as_a_shell_needs_them),
 		cmocka_unit_test(the_name_is_by_default_that_of_the_file),
 		cmocka_unit_test(mistakes_in_a_pool_file_are_told_with_their_place),
 		cmocka_unit_test(mistakes_on_the_command_line_are_told_with_their_place),
