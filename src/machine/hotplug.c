@@ -3,6 +3,7 @@
  *
  * The engine decides what may go and come; here follows what that means for the hardware. A pCPU
  * that went off line ran its idle vCPU and forgets what was raised on it; one that comes is idle.
+ * One that waited for a sibling when their resource left its pool has nobody to wait for.
  */
 #include "machine/internal.h"
 
@@ -42,6 +43,8 @@ void mc_reshaped(struct mc_machine *m)
 		else if (up && !was)
 			power_on(&m->pcpu[i]);
 		m->online[i] = up;
+		if (m->pcpu[i].state == MC_PCPU_WAIT && hv_pcpu_wait(m->sys, i) == HV_WAIT_NONE)
+			mc_look(&m->pcpu[i]);
 	}
 	mc_watch_reshaped(m);
 }

@@ -255,6 +255,33 @@ static void a_rendezvous_of_idle_threads_is_waited_for(void **state)
 	world_free(w);
 }
 
+/*
+ * The core leaves its pool while one thread waits for the other before a decision. Nobody will look
+ * for that thread any more: it is idle from then on, and no longer held.
+ */
+static void a_thread_that_waits_goes_on_when_its_core_leaves_the_pool(void **state)
+{
+	struct world *w = start(2, HV_GRAN_CORE, "credit2");
+	struct hv_sys *sys = mc_sys(w->m);
+	struct observe_totals t;
+	hv_time now = 100 * MS;
+
+	(void)state;
+	run(w, now);
+	hv_tickle(hv_pool_sched(mc_pool(w->m)), 2);
+	while (hv_pcpu_wait(sys, 2) != HV_WAIT_ENTER && now < 101 * MS)
+		run(w, now += 100);
+	assert_int_equal(hv_pcpu_wait(sys, 2), HV_WAIT_ENTER);
+	assert_int_equal(hv_pool_remove_pcpu(mc_pool(w->m), 2), 0);
+	mc_reshaped(w->m);
+	observe_mark(w->observe, now);
+	run(w, 200 * MS);
+	observe_totals(w->observe, &t);
+	assert_int_equal(t.pcpu_ns[OBSERVE_PCPU_HYPERVISOR], 0);
+	assert_int_equal(t.pcpu_ns[OBSERVE_PCPU_IDLE], 4 * (200 * MS - now));
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +293,7 @@ int main(void)
 		cmocka_unit_test(a_thread_of_another_pool_explains_nothing),
 		cmocka_unit_test(a_member_not_yet_loaded_waits_for_the_core),
 		cmocka_unit_test(a_rendezvous_of_idle_threads_is_waited_for),
+		cmocka_unit_test(a_thread_that_waits_goes_on_when_its_core_leaves_the_pool),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
