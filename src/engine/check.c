@@ -55,6 +55,17 @@ static int check_vcpu(const struct hv_sys *sys, const struct hv_vcpu *v, struct 
 	return 0;
 }
 
+/* A resource that is leaving counts: affinities may be broken only when it has left. */
+static bool has_place(const struct hv_sys *sys, const struct hv_unit *u)
+{
+	const struct hv_mask *own = u->pinned ? &u->own_hard : &u->hard;
+	const struct hv_pool *pool = u->domain->pool;
+	const struct hv_resource *leaving = sys->leaving;
+
+	return hv_mask_intersects(own, &pool->res_valid, sys->nw) ||
+	       (leaving && leaving->pool == pool && hv_mask_test(own, leaving->master));
+}
+
 static int check_pins(const struct hv_sys *sys, const struct hv_unit *u, struct hv_violation *out)
 {
 	const struct hv_resource *r = u->res;
@@ -113,6 +124,7 @@ static int check_unit(const struct hv_sys *sys, const struct hv_unit *u, struct 
 	    "soft_counts says whether soft affinity can matter", u, r->master);
 	LAW(r->curr == u || (u->enter == 0 && u->leave == 0),
 	    "I1: only the current unit of a resource has a rendezvous", u, r->master);
+	LAW(has_place(sys, u), "hard affinity leaves every unit a place in its pool", u, r->master);
 	return check_pins(sys, u, out);
 }
 
@@ -132,6 +144,12 @@ static int check_domain(const struct hv_sys *sys, const struct hv_domain *d,
 		n += u->nr_vcpus;
 	}
 	LAW(n == d->nr_vcpus, "every vCPU belongs to one unit", d->units, HV_NO_PCPU);
+	LAW(!d->move || d->move->to != d->pool, "a move leads to another pool", d->units,
+	    HV_NO_PCPU);
+	LAW(d->suspended == sys->suspending, "a suspend holds all domains, and nothing else does",
+	    d->units, HV_NO_PCPU);
+	LAW(d->pause_count >= (d->move != NULL) + (uint32_t)d->suspended,
+	    "a domain that moves or is suspended is paused", d->units, HV_NO_PCPU);
 	return 0;
 }
 
@@ -161,6 +179,10 @@ static int check_pcpu(const struct hv_sys *sys, unsigned c, struct hv_violation 
 		    r->idle->runstate_count[HV_RUNNABLE] == (r->curr == r->idle ? 0 : r->g),
 	    "counters of the idle unit", r->idle, c);
 	LAW(r->lock && !hv_lock_held(r->lock), "no schedule lock is left held", NULL, c);
+	LAW(!sys->suspended || hv_resource_is_quiet(r), "a suspended host runs nothing", r->curr,
+	    c);
+	LAW(!(p->work & HV_WORK_LEAVING) || (r == sys->leaving && sys->leaving_pcpu != HV_NO_PCPU),
+	    "only what goes off line is sent idle for that", NULL, c);
 	return 0;
 }
 
@@ -234,7 +256,7 @@ static int check_resource(const struct hv_sys *sys, const struct hv_resource *r,
 static int check_pool(struct hv_sys *sys, const struct hv_pool *pool, struct hv_violation *out)
 {
 	const struct hv_policy *p = pool->sched->policy;
-	uint32_t n = 0;
+	uint32_t n = 0, coming = 0;
 
 	LAW(!pool->link || pool->link->id > pool->id, "pools are in ascending order", NULL,
 	    HV_NO_PCPU);
@@ -250,14 +272,34 @@ static int check_pool(struct hv_sys *sys, const struct hv_pool *pool, struct hv_
 	}
 	LAW(hv_mask_subset(&pool->res_valid, &pool->cpu_valid, sys->nw),
 	    "res_valid is the masters of cpu_valid", NULL, HV_NO_PCPU);
-	for (const struct hv_domain *d = sys->domains; d; d = d->link)
+	for (const struct hv_domain *d = sys->domains; d; d = d->link) {
 		n += d->pool == pool;
+		coming += d->move && d->move->to == pool;
+	}
 	LAW(n == pool->nr_domains, "a pool counts its domains", NULL, HV_NO_PCPU);
+	LAW(coming == pool->nr_coming, "a pool counts the domains on their way to it", NULL,
+	    HV_NO_PCPU);
 	return p->check ? p->check(pool->sched, out) : 0;
+}
+
+static int check_leaving(const struct hv_sys *sys, struct hv_violation *out)
+{
+	const struct hv_resource *r = sys->leaving;
+
+	if (!r)
+		return 0;
+	LAW(!sys->suspended, "nothing is leaving while the host is suspended", NULL, r->master);
+	LAW(r->pool && sys->pcpus[r->master].res == r, "what is leaving is still in its pool", NULL,
+	    r->master);
+	LAW(sys->leaving_pcpu == HV_NO_PCPU || hv_mask_test(&r->pcpus, sys->leaving_pcpu),
+	    "a pCPU goes off line with its resource", NULL, r->master);
+	return 0;
 }
 
 int hv_check(struct hv_sys *sys, struct hv_violation *out)
 {
+	if (check_leaving(sys, out))
+		return -HV_EINVAL;
 	hv_mask_for_each(c, &sys->online, sys->nw)
 	{
 		if (check_pcpu(sys, c, out) ||

@@ -67,6 +67,7 @@ static void need_target(struct hv_unit *u)
 	if (hv_mask_intersects(&u->hard, &u->domain->pool->res_valid, sys->nw))
 		return;
 	HV_ASSERT(sys, sys->leaving && sys->leaving->pool == u->domain->pool);
+	HV_ASSERT(sys, !u->pinned); /* the resource of a pin does not leave */
 	hv_unit_set_affinity(u, &sys->all, NULL);
 }
 

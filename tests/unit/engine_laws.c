@@ -3,6 +3,7 @@
  * Runstate accounting (core-scheduling 1.4), locks (section 5), and that hv_check() and the
  * assertions see what they are there to see.
  */
+#include "engine/engine.h"
 #include "fake_host.h"
 #include "probe_policy.h"
 
@@ -318,7 +319,6 @@ static void hv_check_names_the_law_that_is_broken(void **state)
 	d->vcpus[1]->pause_flags = HV_PF_DOWN;
 }
 
-/* The same of a core that switches from one guest to another: I1, I4, I5, I6. */
 static void hv_check_names_the_law_of_pins_that_is_broken(void **state)
 {
 	struct fake *f = *state;
@@ -347,6 +347,51 @@ static void hv_check_names_the_law_of_pins_that_is_broken(void **state)
 	       "a unit stays where one of its vCPUs waits");
 }
 
+/* What is unfinished: a removal, an off-lining, a move, a suspend. */
+static void hv_check_names_the_law_of_what_is_unfinished_that_is_broken(void **state)
+{
+	struct fake *f = *state;
+	struct hv_domain *d = fake_domain(f, 1, 1);
+	struct hv_pool *other;
+	struct hv_unit *u;
+
+	hv_vcpu_up(d->vcpus[0]);
+	fake_drain(f);
+	BROKEN(f, f->sys->pcpus[0].work = HV_WORK_LEAVING, f->sys->pcpus[0].work = 0,
+	       "only what goes off line is sent idle for that");
+	assert_int_equal(hv_pool_create(f->sys, 1, "probe", HV_GRAN_CPU, &other), 0);
+	BROKEN(f, other->nr_coming = 1, other->nr_coming = 0,
+	       "a pool counts the domains on their way to it");
+	BROKEN(f, d->suspended = true, d->suspended = false,
+	       "a suspend holds all domains, and nothing else does");
+
+	assert_int_equal(hv_pool_remove_pcpu(f->pool, 1), 0);
+	assert_int_equal(hv_pool_add_pcpu(other, 1), 0);
+	assert_int_equal(hv_domain_move(d, other), -HV_EAGAIN);
+	BROKEN(f, d->move->to = f->pool, d->move->to = other, "a move leads to another pool");
+	BROKEN(f, d->pause_count = 0, d->pause_count = 1,
+	       "a domain that moves or is suspended is paused");
+	fake_drain(f);
+	assert_int_equal(hv_domain_move(d, other), 0);
+	u = d->units;
+
+	assert_int_equal(hv_pcpu_down_begin(f->sys, 3), 0);
+	BROKEN(f, f->sys->leaving_pcpu = 2, f->sys->leaving_pcpu = 3,
+	       "a pCPU goes off line with its resource");
+	BROKEN(f, f->sys->suspended = true, f->sys->suspended = false,
+	       "nothing is leaving while the host is suspended");
+	assert_int_equal(hv_pcpu_up(f->sys, 3), 0);
+	fake_drain(f);
+
+	BROKEN(f, f->sys->suspended = true, f->sys->suspended = false,
+	       "a suspended host runs nothing");
+	hv_vcpu_down(d->vcpus[0]);
+	fake_drain(f);
+	BROKEN(f, u->hard = fake_mask1(3), hv_mask_copy(&u->hard, &f->sys->all, f->sys->nw),
+	       "hard affinity leaves every unit a place in its pool");
+}
+
+/* The same of a core that switches from one guest to another: I1, I4, I5, I6. */
 static void hv_check_names_the_law_of_the_rendezvous_that_is_broken(void **state)
 {
 	struct fake *f = calloc(1, sizeof(*f));
@@ -406,6 +451,7 @@ int main(void)
 		TEST(a_second_pass_before_the_save_is_a_bug_of_the_host),
 		TEST(hv_check_names_the_law_that_is_broken),
 		TEST(hv_check_names_the_law_of_pins_that_is_broken),
+		TEST(hv_check_names_the_law_of_what_is_unfinished_that_is_broken),
 		cmocka_unit_test(hv_check_names_the_law_of_the_rendezvous_that_is_broken),
 	};
 
