@@ -375,14 +375,14 @@ static void handle(struct mc_machine *m, struct mc_event *ev)
 	}
 }
 
-/* Events at one instant, of which a host of HV_MAX_PCPUS pCPUs has thousands, before it is a loop. */
+/* Events at one instant that are a loop: a host of HV_MAX_PCPUS pCPUs has thousands. */
 #define MOST_AT_ONCE 4000000
 
 /* Who calls for another event at once, each time, keeps the clock from going on. */
 static void clock_stands_still(struct mc_machine *m)
 {
-	mc_fail(m, MC_FAULT_LAW, "time stands still at %.9f s: %u events, and no end",
-		(double)m->now / 1e9, m->standing);
+	mc_fail(m, MC_FAULT_LAW, "time stands still at %lld ns: %u events, and no end",
+		(long long)m->now, m->standing);
 }
 
 static void run_events(void *ctx)
