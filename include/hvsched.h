@@ -257,7 +257,8 @@ int hv_suspend(struct hv_sys *sys);
  * Go on, or call off an unfinished suspend. back: pCPUs that returned, NULL = all. The others are
  * down now and their resources have left their pools; domains of a pool that has lost all are in
  * pool 0, and temporary pins to what is lost are over. Nothing else is placed anew. -HV_EINVAL
- * (not suspended; pCPU 0 is not in back; pool 0 would lose all), -HV_ENOMEM: still suspended.
+ * (not suspended; pCPU 0 is not in back; pool 0 would have lost all, but has domains or is to take
+ * some in), -HV_ENOMEM: still suspended.
  */
 int hv_resume(struct hv_sys *sys, const struct hv_mask *back);
 
@@ -272,7 +273,9 @@ int hv_pool_create(struct hv_sys *sys, int id, const char *policy, enum hv_gran 
 		   struct hv_pool **out);
 /* -HV_EBUSY while it has pCPUs or domains, or one that is leaving or coming. */
 int hv_pool_destroy(struct hv_pool *pool);
-/* Change the granularity of an empty pool. -HV_EBUSY (it has pCPUs), -HV_EINVAL as for creation. */
+/* Change the granularity of an empty pool. -HV_EBUSY (it has pCPUs, or one that is leaving, or a
+ * domain that is coming), -HV_EINVAL (none, or the pCPUs that are up do not form resources of equal
+ * size, be it the granularity of pool 0). */
 int hv_pool_set_gran(struct hv_pool *pool, enum hv_gran gran);
 /*
  * Add the whole resource that holds this pCPU; all its pCPUs must be up and free (-HV_ENODEV). 0

@@ -197,9 +197,9 @@ bool hv_unit_waits(const struct hv_unit *u); /* some member holds HV_PIN_WAIT */
 bool hv_unit_pinned_to(const struct hv_unit *u, const struct hv_resource *r);
 bool hv_resource_has_pins(const struct hv_resource *r);
 bool hv_domain_has_pins(const struct hv_domain *d);
-/* Pins of all members end, and the unit may have to go elsewhere. Locked. */
+/* All members' pins of these reasons end, and the unit may have to go elsewhere. Locked. */
 void hv_unit_drop_pins(struct hv_unit *u, unsigned reasons);
-/* The resource is gone, and so are the pins to it. */
+/* The resource is about to be lost: pins to it end, and who can goes elsewhere. */
 void hv_pins_lost(struct hv_resource *r);
 
 /* ---- resource.c */
