@@ -178,11 +178,13 @@ static void rr_remove_unit(struct hv_sched *s, struct hv_unit *u)
 
 /* ---- the pass */
 
-/* The first of the queue that may run here, taken from it; NULL = none. */
+/* The first of the queue that may run here, taken from it; NULL = none, or r leaves the pool. */
 static struct hv_unit *take_first(struct hv_sched *s, const struct hv_resource *r)
 {
 	struct rr_pool *p = s->priv;
 
+	if (!hv_mask_test(hv_unit_valid(s), r->master))
+		return NULL;
 	for (struct rr_unit *ru = p->first; ru; ru = ru->next) {
 		if (hv_mask_test(&ru->unit->hard, r->master) && hv_unit_runnable_state(ru->unit)) {
 			queue_remove(p, ru);

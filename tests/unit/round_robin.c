@@ -193,6 +193,25 @@ static void a_unit_that_is_unpinned_leaves_for_the_idle_pcpu(void **state)
 	assert_int_equal(ran(a), 10 * SLICE);
 }
 
+/* Else whoever waits would take the place of who goes, and the pCPU would never be free. */
+static void a_pcpu_that_leaves_its_pool_takes_nobody_who_waits(void **state)
+{
+	struct fake *f = *state;
+	struct hv_vcpu *first = one(f, 1, NULL, NULL);
+	struct hv_vcpu *second = one(f, 2, NULL, NULL);
+	struct hv_vcpu *third = one(f, 3, NULL, NULL);
+
+	assert_ptr_equal(hv_pcpu_loaded(f->sys, 1), second);
+	assert_int_equal(hv_pool_remove_pcpu(f->pool, 1), -HV_EAGAIN);
+	fake_drain(f);
+	assert_true(hv_pcpu_loaded(f->sys, 1)->idle);
+	assert_int_equal(hv_pool_remove_pcpu(f->pool, 1), 0);
+	fake_run(f, 30 * SLICE);
+	assert_int_equal(ran(first) + ran(second) + ran(third), 30 * SLICE);
+	assert_int_equal(ran(third), 10 * SLICE);
+	fake_check(f);
+}
+
 static void it_has_no_parameters_and_no_table(void **state)
 {
 	struct fake *f = *state;
@@ -219,6 +238,7 @@ int main(void)
 		TEST(a_unit_that_may_not_run_here_does_not_block_the_queue),
 		TEST(a_unit_is_queued_only_when_its_context_is_saved),
 		TEST(a_unit_that_is_unpinned_leaves_for_the_idle_pcpu),
+		TEST(a_pcpu_that_leaves_its_pool_takes_nobody_who_waits),
 		TEST(it_has_no_parameters_and_no_table),
 	};
 
