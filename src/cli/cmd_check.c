@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/session.h"
 #include "lab/lab.h"
 #include "scenario/scenario.h"
 
@@ -122,10 +122,8 @@ static int print_file(const struct scenario_file *f, const char *variant)
 		code = print_arrangement(s);
 		worst = code > worst ? code : worst;
 	}
-	if (!found) {
-		fprintf(stderr, "hvsched check: %s has no variant '%s'\n", f->path, variant);
-		return EXIT_USAGE;
-	}
+	if (!found)
+		return session_no_variant("hvsched check", f, variant);
 	if (f->n_expects) {
 		puts("--- # expectations");
 		scenario_print_expects(stdout, f);

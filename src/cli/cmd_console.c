@@ -275,7 +275,7 @@ static const struct scenario *choose(const struct arguments *a, const char *argv
 		if (strcmp(f->variant[i].variant, a->variant) == 0)
 			return &f->variant[i];
 	}
-	fprintf(stderr, "%s: %s has no variant '%s'\n", argv0, a->path, a->variant);
+	session_no_variant(argv0, f, a->variant);
 	return NULL;
 }
 

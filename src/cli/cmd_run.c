@@ -71,11 +71,7 @@ static int choose_variant(struct arguments *a, const char *argv0, const struct s
 		if (strcmp(f->variant[c->variant].variant, a->variant) == 0)
 			return EXIT_HELD;
 	}
-	fprintf(stderr, "%s: %s has no variant '%s'; it has:", argv0, a->session.path, a->variant);
-	for (unsigned i = 0; i < f->n_variants; i++)
-		fprintf(stderr, "%s '%s'", i ? "," : "", f->variant[i].variant);
-	fputc('\n', stderr);
-	return EXIT_USAGE;
+	return session_no_variant(argv0, f, a->variant);
 }
 
 static int check_log(const struct arguments *a, const char *argv0, const struct scenario_file *f)

@@ -56,6 +56,16 @@ void session_override_seeds(const struct session *s, struct scenario_file *f)
 	}
 }
 
+int session_no_variant(const char *argv0, const struct scenario_file *f, const char *name)
+{
+	assert(f->n_variants > 0);
+	fprintf(stderr, "%s: %s has no variant '%s'", argv0, f->path, name);
+	for (unsigned i = 0; i < f->n_variants && *f->variant[i].variant; i++)
+		fprintf(stderr, "%s '%s'", i ? "," : "; it has:", f->variant[i].variant);
+	fputs(*f->variant[0].variant ? "\n" : ": it has none\n", stderr);
+	return EXIT_USAGE;
+}
+
 uint64_t session_number(struct argp_state *state, const char *option, const char *text,
 			uint64_t min, uint64_t max)
 {

@@ -1,6 +1,6 @@
 /*
- * What `run`, `compare` and `experiment` share: options that say how runs are made, Ctrl-C, where
- * results go, and how a scenario is run and reported.
+ * What commands on scenarios share, `run`, `compare` and `experiment` before all: options that say
+ * how runs are made, Ctrl-C, where results go, and how a scenario is run and reported.
  */
 #ifndef HVSCHED_CLI_SESSION_H
 #define HVSCHED_CLI_SESSION_H
@@ -46,6 +46,8 @@ void session_free(struct session *s);
 void session_start(struct session *s, bool quiet);
 /* The seeds of the command line become those of every variant, as if the file had said so. */
 void session_override_seeds(const struct session *s, struct scenario_file *f);
+/* The file has no variant of this name: says so, and which it has. EXIT_USAGE. */
+int session_no_variant(const char *argv0, const struct scenario_file *f, const char *name);
 /* An unsigned decimal number up to max, or a usage error that names the option. */
 uint64_t session_number(struct argp_state *state, const char *option, const char *text,
 			uint64_t min, uint64_t max);

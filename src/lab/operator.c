@@ -200,8 +200,12 @@ static int do_task(struct lab_run *run, struct lab_task *task)
 		return lab_refuse(run, -HV_EBUSY, "the host is suspended; 'resume' wakes it");
 	if (op->kind == SC_OP_SCHED_POOL)
 		return set_pool(run, op);
-	if (op->kind == SC_OP_FRAME)
-		return lab_set_frame(run, &op->frame);
+	if (op->kind == SC_OP_FRAME) {
+		ret = lab_set_frame(run, &op->frame);
+		if (ret == -HV_EOPNOTSUPP)
+			return lab_refuse(run, ret, "no pool has the scheduler arinc653");
+		return ret;
+	}
 	if (op->kind >= SC_OP_POOL_CREATE && op->kind != SC_OP_POOL_MIGRATE)
 		return lab_pool_op(run, task);
 	for (; task->vm < op->vm + op->n_vms; task->vm++) {
