@@ -40,6 +40,7 @@ struct a653_pool {
 	struct hv_lock lock;
 	struct a653_window window[HV_MAX_WINDOWS];
 	unsigned nr;	    /* windows in use */
+	unsigned nr_begun;  /* of them, those with which the present frame began */
 	unsigned index;	    /* present window; nr or more: the idle rest of the frame */
 	int64_t frame;	    /* ns */
 	hv_time next_frame; /* start of the frame after the present one */
@@ -211,8 +212,9 @@ static int64_t advance(const struct hv_sched *s, struct a653_pool *p, hv_time no
 		hv_time start = now - (now - p->next_frame) % p->frame;
 
 		missed = (start - p->next_frame) / p->frame * p->nr;
-		if (p->index + 1 < p->nr)
-			missed += p->nr - p->index - 1;
+		if (p->index + 1 < p->nr_begun)
+			missed += p->nr_begun - p->index - 1;
+		p->nr_begun = p->nr;
 		p->index = 0;
 		p->next_frame = start + p->frame;
 		p->next_switch = start + p->window[0].runtime;
@@ -287,7 +289,7 @@ static int a653_frame_set(struct hv_sched *s, uint64_t major, unsigned nr,
 	bind_windows(p);
 	/* The next pass begins the new frame, counted from now; nobody is asked to make one. */
 	p->next_frame = hv_now(s->sys);
-	p->index = nr; /* nothing of the old frame is missed */
+	p->nr_begun = 0; /* nothing of the old frame is missed */
 	hv_lock_release(s->sys, &p->lock);
 	return 0;
 }
