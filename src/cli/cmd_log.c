@@ -405,7 +405,8 @@ int cmd_log(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "FILE",
 		.doc = "Print an event log that `hvsched run --log` wrote, one line per event: "
-		       "time in s, pCPU, event, vCPU and details.",
+		       "time in s, pCPU, event, vCPU and details.\v"
+		       "Exit code: 0 printed, 2 usage or a damaged log, 4 failed I/O.",
 	};
 	struct arguments a = {.from = -1, .to = -1};
 	struct log_reader *l;

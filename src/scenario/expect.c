@@ -478,6 +478,8 @@ static bool parse_cmp(struct parser *e, enum sc_cmp *cmp)
 
 static bool parse_line(struct parser *e, struct sc_expect *x)
 {
+	static const char *const like[] = {"a plain number", "a time such as 12ms",
+					   "a percentage such as 5%"};
 	const char *at;
 
 	x->lhs = parse_expr(e);
@@ -490,8 +492,8 @@ static bool parse_line(struct parser *e, struct sc_expect *x)
 		return false;
 	if (x->lhs->dim != x->rhs->dim)
 		return wrong(e, at,
-			     TEXT(e, "%s is compared with %s", dim_name(x->lhs->dim),
-				  dim_name(x->rhs->dim)));
+			     TEXT(e, "%s is compared with %s, expected %s", dim_name(x->lhs->dim),
+				  dim_name(x->rhs->dim), like[x->lhs->dim]));
 	blanks(e);
 	at = e->s;
 	if (accept(e, "+-") || accept(e, "\u00b1")) {
