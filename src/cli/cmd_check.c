@@ -164,7 +164,8 @@ int cmd_check(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "FILE...",
 		.doc = "Check scenario files and print their effective configuration.\v"
-		       "Exit code: 0 all are right, 2 usage or bad input, 4 internal error or failed I/O."};
+		       "Exit code: 0 all are right, 2 usage or bad input, 4 internal error or "
+		       "failed I/O."};
 	struct arguments arguments = {0};
 	int worst = EXIT_HELD, code;
 
