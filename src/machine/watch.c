@@ -119,13 +119,12 @@ static void look_for_stall(struct mc_timer *t)
 
 	if (observe_stalled(m->observe, m->now, m->params.stall_limit, &s)) {
 		const struct observe_vcpu *v = observe_vcpu(m->observe, s.vcpu);
-		const char *name = observe_domain(m->observe, v->group)->name;
 
 		mc_fail(m, MC_FAULT_STALL,
-			"d%dv%u%s%s was ready for %lld ns from %lld ns on without running "
+			"d%dv%u of %s was ready for %lld ns from %lld ns on without running "
 			"(limit %lld ns)",
-			v->domain, v->id, name ? " of " : "", name ? name : "", (long long)s.lasted,
-			(long long)s.since, (long long)m->params.stall_limit);
+			v->domain, v->id, observe_domain(m->observe, v->group)->name,
+			(long long)s.lasted, (long long)s.since, (long long)m->params.stall_limit);
 		return;
 	}
 	mc_timer_set(t, m->now + STALL_PERIOD);
