@@ -572,7 +572,7 @@ static void print_expects(FILE *out, const struct report *r)
 
 static void print_trouble(FILE *out, const struct report *r)
 {
-	/* "broken": a law is, or the timeline off at a command that was refused; the message says. */
+	/* "broken": a law is, or the run off at a command that was refused; the message says. */
 	static const char *const word[] = {[LAB_INTERRUPTED] = "cut short",
 					   [LAB_STALL] = "stall",
 					   [LAB_BROKEN] = "broken",
