@@ -219,6 +219,14 @@ static void handle_fired(struct vcpu *v)
 		sched_wake(t, v);
 }
 
+/* One that is off line has nothing to run: it polls until the hypervisor takes its pCPU. */
+static void leave_idle(struct vcpu *v)
+{
+	assert(v->doing == DO_IDLE);
+	if (v->online)
+		schedule(v);
+}
+
 static void interrupt(struct mc_vcpu *mv, uint32_t bits)
 {
 	struct vcpu *v = mv->guest;
@@ -230,7 +238,7 @@ static void interrupt(struct mc_vcpu *mv, uint32_t bits)
 		tick_interrupt(v);
 	switch (v->doing) {
 	case DO_IDLE:
-		schedule(v);
+		leave_idle(v);
 		break;
 	case DO_SPIN:
 		if (mv->kind == MC_NONE)
@@ -256,7 +264,7 @@ static void dispatched(struct mc_vcpu *mv)
 		return; /* interrupt() comes next, and knows more */
 	if (v->doing == DO_IDLE) {
 		handle_fired(v);
-		schedule(v);
+		leave_idle(v);
 	} else if (v->doing == DO_SPIN) {
 		spin_resume(v);
 	}

@@ -34,11 +34,16 @@ static struct hv_sys *sys(void)
 	return mc_sys(lab_machine(run));
 }
 
-static void begin(const char *text)
+static void begin_at(const char *text, hv_time time)
 {
 	file = load(text);
 	assert_int_equal(lab_open(&file->variant[0], 1, &held, &result, &run), 0);
-	assert_true(lab_run_to(run, 20 * MS));
+	assert_true(lab_run_to(run, time));
+}
+
+static void begin(const char *text)
+{
+	begin_at(text, 20 * MS);
 }
 
 static void go_on(int64_t ms)
@@ -192,6 +197,20 @@ static void a_core_returns_as_a_whole(void **state)
 	done("suspend");
 	refused("resume lost=1,3,5,7", "Pool-0 would have no pCPU for its VMs");
 	done("resume lost=3");
+	assert_string_equal(cpus("Pool-0"), "0-1,4-7");
+	end();
+}
+
+/* Their threads waited for each other when the core left its pool. */
+static void a_free_core_need_not_return(void **state)
+{
+	(void)state;
+	begin_at(BUSY("sched=credit2 sched-gran=core"), 1000);
+	done("cpupool-cpu-remove Pool-0 2-3");
+	done("suspend");
+	done("resume lost=2-3");
+	assert_false(hv_mask_test(hv_online_mask(sys()), 2));
+	go_on(100);
 	assert_string_equal(cpus("Pool-0"), "0-1,4-7");
 	end();
 }
@@ -470,6 +489,23 @@ static void more_vcpus_than_pcpus_are_a_slip_unless_it_is_said(void **state)
 	end();
 }
 
+static void vcpus_go_off_line_again_before_they_have_run(void **state)
+{
+	(void)state;
+	begin(BUSY("sched=credit2 sched-gran=core"));
+	done("vcpu-set a 2");
+	go_on(10);
+	assert_int_equal(online(1), 2);
+	done("vcpu-set a 4");
+	done("vcpu-set a 2");
+	go_on(100);
+	assert_int_equal(online(1), 2);
+	done("vcpu-set a 4");
+	go_on(100);
+	assert_int_equal(online(1), 4);
+	end();
+}
+
 static void the_rate_limit_stays_within_the_slice_of_credit(void **state)
 {
 	struct hv_sched_params p = {0};
@@ -499,6 +535,7 @@ int main(void)
 		cmocka_unit_test(nothing_runs_while_the_host_sleeps),
 		cmocka_unit_test(pcpus_that_do_not_return_are_evicted_and_others_stay),
 		cmocka_unit_test(a_core_returns_as_a_whole),
+		cmocka_unit_test(a_free_core_need_not_return),
 		cmocka_unit_test(suspend_is_called_off_when_a_vcpu_does_not_leave),
 		cmocka_unit_test(a_timeline_suspends_and_resumes),
 		cmocka_unit_test(a_split_makes_one_pool_for_each_node),
@@ -514,6 +551,7 @@ int main(void)
 			a_core_with_a_thread_off_line_is_named_and_joins_when_that_returns),
 		cmocka_unit_test(a_pcpu_that_is_not_left_stays_and_who_is_there_is_told),
 		cmocka_unit_test(more_vcpus_than_pcpus_are_a_slip_unless_it_is_said),
+		cmocka_unit_test(vcpus_go_off_line_again_before_they_have_run),
 		cmocka_unit_test(the_rate_limit_stays_within_the_slice_of_credit),
 	};
 
