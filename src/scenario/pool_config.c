@@ -15,7 +15,8 @@
 
 struct reader {
 	struct sc_arena *arena;
-	const char *text, *at;
+	char *text; /* a copy: a list is put together where it stands */
+	const char *at;
 	const char *expected; /* after a mistake */
 	bool bare;
 };
@@ -80,21 +81,27 @@ static bool read_atom(struct reader *r, bool in_list, const char **out)
 
 static bool read_list(struct reader *r, const char **out)
 {
+	char *const list = r->text + (r->at - r->text);
 	const char *atom;
+	char *end = list; /* stays behind what is read, be the list as long as it will */
 
 	assert(*r->at == '[');
-	*out = "";
+	*out = list;
 	r->at++;
 	for (skip(r, true); *r->at != ']'; skip(r, true)) {
 		if (!read_atom(r, true, &atom))
 			return false;
-		*out = sc_format(r->arena, "%s%s%s", *out, **out ? "," : "", atom);
+		if (end > list)
+			*end++ = ',';
+		end = stpcpy(end, atom);
+		assert(end < r->at);
 		skip(r, true);
 		if (*r->at == ',')
 			r->at++;
 		else if (*r->at != ']')
 			return wrong(r, "',' or ']' in the list");
 	}
+	*end = '\0';
 	r->at++;
 	return true;
 }
@@ -115,9 +122,10 @@ static bool read_setting(struct reader *r, struct sc_setting *s)
 bool sc_config_parse(struct sc_arena *arena, const char *text, bool bare, struct sc_setting **out,
 		     const char **expected, size_t *at)
 {
-	struct reader r = {.arena = arena, .text = text, .at = text, .bare = bare};
+	struct reader r = {.arena = arena, .text = sc_strdup(arena, text), .bare = bare};
 
 	assert(text && out);
+	r.at = r.text;
 	*out = NULL;
 	for (;;) {
 		struct sc_setting *s;
@@ -133,6 +141,6 @@ bool sc_config_parse(struct sc_arena *arena, const char *text, bool bare, struct
 		out = &s->next;
 	}
 	*expected = r.expected;
-	*at = (size_t)(r.at - text);
+	*at = (size_t)(r.at - r.text);
 	return false;
 }

@@ -15,6 +15,7 @@
 #include <zlib.h>
 
 #include "conform/compare.h"
+#include "temporary.h"
 
 #define META                                                                                  \
 	"{\"t\":0,\"ev\":\"meta\",\"sched\":\"credit2\",\"xen\":\"c447b7308b\",\"format\":1," \
@@ -33,14 +34,12 @@ static const char recording[] = META
 	"{\"t\":9000,\"ev\":\"idletotal\",\"cpu\":1,\"run\":9000}\n"
 	"{\"t\":9000,\"ev\":\"rqload\",\"id\":0,\"avgload\":1,\"b_avgload\":2,\"max_weight\":3}\n";
 
-static char path[] = "/tmp/hvsched-compare-XXXXXX";
+static char path[PATH_MAX];
 
 static int make_file(void **state)
 {
-	int fd = mkstemp(path);
-
 	(void)state;
-	return fd < 0 ? -1 : close(fd);
+	return temporary_make(path, "") ? 0 : -1;
 }
 
 static int remove_file(void **state)

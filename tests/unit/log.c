@@ -17,15 +17,14 @@
 #include "observe/log.h"
 #include "observe/log_summary.h"
 #include "observe_world.h"
+#include "temporary.h"
 
-static char path[] = "hvsched-log-test-XXXXXX";
+static char path[PATH_MAX];
 
 static int make_file(void **state)
 {
-	int fd = mkstemp(path);
-
 	(void)state;
-	return fd < 0 || close(fd) < 0;
+	return temporary_make(path, ".log") ? 0 : -1;
 }
 
 static int remove_file(void **state)

@@ -5,10 +5,13 @@
  */
 #include "scenario_text.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "temporary.h"
+
 static struct scenario_file *loaded;
-static char pool_file[64];
+static char pool_file[PATH_MAX];
 
 #define BASE HOST "vms: [{name: a, vcpus: 2}]\n"
 
@@ -44,7 +47,7 @@ static void refused(const char *command, const char *message)
 		fail_msg("%s\nsaid: %sexpected: %s", command, messages, message);
 }
 
-/* Write the pool file; "%s" in a command below is its name. */
+/* Write the pool file; "@" in a command below is its name. */
 static void write_file(const char *text)
 {
 	FILE *f = fopen(pool_file, "w");
@@ -56,7 +59,7 @@ static void write_file(const char *text)
 
 static const char *with_file(const char *command)
 {
-	static char text[256];
+	static char text[PATH_MAX + 256];
 	const char *at = strchr(command, '@');
 
 	assert_non_null(at);
@@ -94,6 +97,33 @@ static void a_pool_file_is_read_as_xl_reads_it(void **state)
 		assert_int_equal(o.sched, SC_SCHED_RTDS);
 		assert_string_equal(mask(&o.cpus), "4-5,7");
 	}
+}
+
+/* KiB that this program has had at once. */
+static long most_memory(void)
+{
+	struct rusage usage;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+	return usage.ru_maxrss;
+}
+
+static void a_long_list_takes_memory_by_its_length(void **state)
+{
+	long before = most_memory();
+	FILE *f = fopen(pool_file, "w");
+	struct sc_op o;
+
+	(void)state;
+	assert_non_null(f);
+	fputs("name = 'x'\ncpus = ['5'", f);
+	for (unsigned i = 0; i < 20000; i++)
+		fputs(", 5", f);
+	fputs(",6]\n", f);
+	assert_int_equal(fclose(f), 0);
+	o = op(with_file("cpupool-create @"));
+	assert_string_equal(mask(&o.cpus), "5-6");
+	assert_in_range(most_memory() - before, 0, 50 * 1024);
 }
 
 static void the_command_line_is_put_over_the_file(void **state)
@@ -198,7 +228,7 @@ static void mistakes_on_the_command_line_are_told_with_their_place(void **state)
 
 static void a_pool_file_of_a_timeline_starts_from_the_scenario(void **state)
 {
-	char text[512], *slash = strrchr(pool_file, '/');
+	char text[PATH_MAX + 512], *slash = strrchr(pool_file, '/');
 	struct scenario_file *f;
 	struct sc_diag diag = {.out = stderr};
 
@@ -299,14 +329,8 @@ static void lists_of_nodes_are_lists(void **state)
 
 static int begin(void **state)
 {
-	const char *dir = getenv("TMPDIR");
-	int fd;
-
 	(void)state;
-	snprintf(pool_file, sizeof(pool_file), "%.40s/poolXXXXXX", dir ? dir : "/tmp");
-	fd = mkstemp(pool_file);
-	assert_true(fd >= 0);
-	close(fd);
+	assert_true(temporary_make(pool_file, ""));
 	loaded = load(BASE);
 	return 0;
 }
@@ -324,6 +348,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pool_file_is_read_as_xl_reads_it),
+		cmocka_unit_test(a_long_list_takes_memory_by_its_length),
 		cmocka_unit_test(the_command_line_is_put_over_the_file),
 		cmocka_unit_test(quotes_may_stand_as_a_shell_needs_them),
 		cmocka_unit_test(the_name_is_by_default_that_of_the_file),

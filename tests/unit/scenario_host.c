@@ -7,12 +7,13 @@
 
 #include "scenario/embedded.h"
 #include "scenario/host.h"
+#include "temporary.h"
 
 static struct scenario_file *loaded;
 
 static const struct scenario *host(const char *keys)
 {
-	char text[2048];
+	char text[2 * PATH_MAX];
 
 	snprintf(text, sizeof(text), "host: {%s}\nvms: [{name: a}]\n", keys);
 	scenario_file_free(loaded);
@@ -22,7 +23,7 @@ static const struct scenario *host(const char *keys)
 
 static void refused(const char *keys, const char *message)
 {
-	char text[2048];
+	char text[2 * PATH_MAX];
 
 	snprintf(text, sizeof(text), "host: {%s}\nvms: [{name: a}]\n", keys);
 	refuse(text, message);
@@ -248,14 +249,16 @@ static void an_xml_file_of_a_host_is_read(void **state)
 		"</object>\n"
 		"</object>\n"
 		"</topology>\n";
-	char path[] = "hwloc-XXXXXX.xml", keys[64];
-	int fd = mkstemps(path, 4);
+	char path[PATH_MAX], keys[PATH_MAX + 16];
 	const struct sc_topology *t;
+	FILE *file;
 
 	(void)state;
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, xml, sizeof(xml) - 1), sizeof(xml) - 1);
-	close(fd);
+	assert_true(temporary_make(path, ".xml"));
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(xml, file) >= 0);
+	assert_int_equal(fclose(file), 0);
 	snprintf(keys, sizeof(keys), "topology: %s", path);
 	t = &host(keys)->topo;
 	assert_int_equal(t->n_cpus, 3);
