@@ -182,50 +182,62 @@ const struct report_quantity report_more_vm_quantities[] = {
 	{0},
 };
 
+/* Of the next three: VMs that are gone at the end have no part in them. */
 static bool get_weight(const struct report_variant *v, const struct lab_result *r, unsigned first,
 		       unsigned n, double *value)
 {
+	unsigned there = 0;
+
 	(void)v;
 	*value = 0;
-	for (unsigned i = first; i < first + n; i++)
+	for (unsigned i = first; i < first + n; i++) {
 		*value += r->vm[i].weight;
-	*value = n ? *value / n : 0;
-	return *value > 0;
+		there += r->vm[i].weight > 0;
+	}
+	*value = there ? *value / there : 0;
+	return there > 0;
 }
 
 /* Per VM, of what the VMs of its pool have by weight if all of them are busy. */
 static bool get_by_weight(const struct report_variant *v, const struct lab_result *r,
 			  unsigned first, unsigned n, double *value)
 {
+	unsigned there = 0;
 	double sum = 0;
 
 	(void)v;
 	for (unsigned i = first; i < first + n; i++) {
-		if (r->vm[i].weight)
-			sum += r->vm[i].weight / lab_pool_weight(r, r->vm[i].pool);
+		if (!r->vm[i].weight)
+			continue;
+		sum += r->vm[i].weight / lab_pool_weight(r, r->vm[i].pool);
+		there++;
 	}
-	*value = n ? 100 * sum / n : 0;
-	return sum > 0;
+	*value = there ? 100 * sum / there : 0;
+	return there > 0;
 }
 
 /* Per VM, of what the VMs that are in its pool at the end have had. */
 static bool get_had(const struct report_variant *v, const struct lab_result *r, unsigned first,
 		    unsigned n, double *value)
 {
+	unsigned there = 0;
 	double sum = 0;
 
 	(void)v;
 	for (unsigned i = first; i < first + n; i++) {
 		double had = (double)observe_cpu_time(r->vm[i].sum.ns), all = 0;
 
+		if (r->vm[i].pool < 0)
+			continue;
+		there++;
 		for (uint32_t k = 0; k < r->n_vms; k++) {
 			if (r->vm[k].pool == r->vm[i].pool)
 				all += (double)observe_cpu_time(r->vm[k].sum.ns);
 		}
 		sum += all > 0 ? had / all : 0;
 	}
-	*value = n ? 100 * sum / n : 0;
-	return n > 0;
+	*value = there ? 100 * sum / there : 0;
+	return there > 0;
 }
 
 const struct report_quantity report_weight_quantities[] = {

@@ -191,6 +191,15 @@ static void a_weight_is_a_share_of_its_pool(void **state)
 	assert_float_equal(range_of(m, q, "share_had", 0, 1).mean, 50, 1e-9);
 	assert_float_equal(range_of(m, q, "share_had", 2, 1).mean, 100, 1e-9);
 	assert_float_equal(range_of(m, q, "weight", 1, 2).mean, 175, 1e-9);
+	/* one that is gone has no pool to have a share of */
+	for (unsigned i = 0; i < 2; i++) {
+		m->result_vm[i][2].pool = -1;
+		m->result_vm[i][2].weight = 0;
+	}
+	assert_int_equal(range_of(m, q, "share_had", 2, 1).n, 0);
+	assert_float_equal(range_of(m, q, "share_had", 1, 2).mean, 50, 1e-9);
+	assert_float_equal(range_of(m, q, "share_by_weight", 1, 2).mean, 75, 1e-9);
+	assert_float_equal(range_of(m, q, "weight", 1, 2).mean, 300, 1e-9);
 	/* a policy without weights */
 	m->result_vm[0][0].weight = m->result_vm[1][0].weight = 0;
 	assert_int_equal(range_of(m, q, "share_by_weight", 0, 1).n, 0);
