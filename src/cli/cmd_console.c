@@ -190,10 +190,10 @@ static enum ending command(struct console *c, const char *text)
 		fputs("out of memory\n", stderr);
 		return WAS_WRONG;
 	}
-	if (split(copy, &line) && line.n == 0) {
-		end = WENT_WELL;
-	} else if (line.n == 0) {
+	if (!split(copy, &line)) {
 		end = WAS_WRONG;
+	} else if (line.n == 0) {
+		end = WENT_WELL;
 	} else if (strcmp(line.word[0], "quit") == 0 || strcmp(line.word[0], "exit") == 0) {
 		end = QUIT;
 	} else if (strcmp(line.word[0], "help") == 0) {
