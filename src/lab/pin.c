@@ -110,12 +110,13 @@ int lab_pin(struct lab_vm_run *v, const struct sc_op *op)
 
 int lab_override(struct lab_vm_run *v, const struct sc_op *op)
 {
-	struct hv_vcpu *vcpu = v->mvm->vcpu[op->vcpu]->hv;
+	struct hv_vcpu *vcpu;
 	struct hv_mask m;
 	unsigned pcpu;
 	int ret;
 
 	assert(op->vcpu >= 0 && (unsigned)op->vcpu < v->mvm->nr_vcpus);
+	vcpu = v->mvm->vcpu[op->vcpu]->hv;
 	lab_mask_to_machine(v->run->s, &op->cpus, &m);
 	pcpu = hv_mask_first(&m, SC_NW);
 	ret = hv_vcpu_pin(vcpu, pcpu, HV_PIN_OVERRIDE);
