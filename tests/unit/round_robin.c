@@ -133,7 +133,8 @@ static void an_idle_pcpu_that_the_unit_prefers_is_asked_first(void **state)
 
 	assert_ptr_equal(hv_pcpu_loaded(f->sys, 1), v);
 	/* Taken: the other one will do. */
-	assert_ptr_equal(hv_pcpu_loaded(f->sys, 0), one(f, 2, NULL, &p1));
+	v = one(f, 2, NULL, &p1);
+	assert_ptr_equal(hv_pcpu_loaded(f->sys, 0), v);
 }
 
 static void a_unit_that_may_not_run_here_does_not_block_the_queue(void **state)
