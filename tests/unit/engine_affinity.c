@@ -5,18 +5,10 @@
 
 static int setup(void **state)
 {
-	struct fake *f = calloc(1, sizeof(*f));
+	struct fake *f = fake_new(1, 4, 2, probe_policies);
 
-	assert_int_equal(fake_create(f, 1, 4, 2, probe_policies), 0);
 	fake_boot(f, "probe");
 	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fake_destroy(*state);
-	free(*state);
 	return 0;
 }
 
@@ -305,7 +297,7 @@ static void a_soft_mask_that_holds_the_pool_means_no_soft_step(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_tear_down)
 		TEST(a_running_unit_moves_in_the_tail_of_its_switch),
 		TEST(a_unit_that_does_not_run_moves_at_once),
 		TEST(an_equal_mask_makes_the_unit_pick_again),

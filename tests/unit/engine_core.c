@@ -8,9 +8,8 @@
 
 static int boot(void **state, enum hv_gran gran)
 {
-	struct fake *f = calloc(1, sizeof(*f));
+	struct fake *f = fake_new(1, 4, 2, probe_policies);
 
-	assert_int_equal(fake_create(f, 1, 4, 2, probe_policies), 0);
 	fake_boot_gran(f, "probe", gran);
 	*state = f;
 	return 0;
@@ -19,13 +18,6 @@ static int boot(void **state, enum hv_gran gran)
 static int core(void **state)
 {
 	return boot(state, HV_GRAN_CORE);
-}
-
-static int teardown(void **state)
-{
-	fake_destroy(*state);
-	free(*state);
-	return 0;
 }
 
 #define OPS(f) (probe_of((f)->pool->sched)->ops)
@@ -68,7 +60,7 @@ static void a_unit_has_as_many_vcpus_as_a_resource_has_pcpus(void **state)
 		for (u = fake_domain(f, 1, 5)->units; u; u = u->link, n++)
 			assert_int_equal(u->id, expected[gran][n]);
 		assert_int_equal(n, nr[gran]);
-		teardown((void **)&f);
+		fake_tear_down((void **)&f);
 	}
 }
 
@@ -615,7 +607,7 @@ static void a_core_joins_as_a_whole_or_not_at_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, core, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, core, fake_tear_down)
 		cmocka_unit_test(a_unit_has_as_many_vcpus_as_a_resource_has_pcpus),
 		TEST(a_vcpu_has_its_thread_on_whatever_core),
 		TEST(one_slave_request_one_decision_and_both_threads_switch),

@@ -5,18 +5,10 @@
 
 static int setup(void **state)
 {
-	struct fake *f = calloc(1, sizeof(*f));
+	struct fake *f = fake_new(1, 4, 2, probe_policies);
 
-	assert_int_equal(fake_create(f, 1, 4, 2, probe_policies), 0);
 	fake_boot(f, "probe");
 	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fake_destroy(*state);
-	free(*state);
 	return 0;
 }
 
@@ -260,7 +252,7 @@ static void every_failed_allocation_leaves_no_trace(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_tear_down)
 		TEST(a_domain_of_five_vcpus_has_five_units_under_granularity_cpu),
 		TEST(a_vcpu_is_born_down_and_off_line),
 		TEST(first_pcpus_go_round_after_the_previous_vcpus_pcpu),

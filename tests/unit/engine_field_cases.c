@@ -13,17 +13,9 @@
 
 static int set_up(void **state)
 {
-	struct fake *f = calloc(1, sizeof(*f));
+	struct fake *f = fake_new(1, 6, 2, hv_policies);
 
-	assert_int_equal(fake_create(f, 1, 6, 2, hv_policies), 0);
 	*state = f;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	fake_destroy(*state);
-	free(*state);
 	return 0;
 }
 
@@ -198,9 +190,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(case_60_a_pcpu_goes_through_an_rtds_pool, set_up,
-						tear_down),
+						fake_tear_down),
 		cmocka_unit_test_setup_teardown(case_19_pools_of_unequal_pcpus_with_gaps, set_up,
-						tear_down),
+						fake_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,19 +11,9 @@
 
 static int set_up(void **state)
 {
-	struct fake *f = calloc(1, sizeof(*f));
+	struct fake *f = fake_new(1, 4, 2, hv_policies);
 
-	assert_int_equal(fake_create(f, 1, 4, 2, hv_policies), 0);
 	*state = f;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct fake *f = *state;
-
-	fake_destroy(f);
-	free(f);
 	return 0;
 }
 
@@ -701,7 +691,7 @@ static void one_thread_that_does_not_return_leaves_its_sibling_free(void **state
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, fake_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(the_whole_core_leaves_with_one_thread_and_returns_when_complete),
 		TEST(a_half_core_does_not_join),

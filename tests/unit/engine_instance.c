@@ -48,13 +48,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	fake_destroy(*state);
-	free(*state);
-	return 0;
-}
-
 static int64_t value_of(struct fake *f, const char *name)
 {
 	int64_t v = -999;
@@ -346,7 +339,7 @@ static void an_instance_is_destroyed_with_everything_in_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_tear_down)
 		TEST(parameters_start_at_their_defaults),
 		TEST(a_parameter_holds_for_every_policy_that_has_it),
 		TEST(a_value_out_of_range_is_corrected_and_said_so),

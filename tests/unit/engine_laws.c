@@ -9,18 +9,10 @@
 
 static int setup(void **state)
 {
-	struct fake *f = calloc(1, sizeof(*f));
+	struct fake *f = fake_new(1, 2, 2, probe_policies);
 
-	assert_int_equal(fake_create(f, 1, 2, 2, probe_policies), 0);
 	fake_boot(f, "probe");
 	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fake_destroy(*state);
-	free(*state);
 	return 0;
 }
 
@@ -438,7 +430,7 @@ static void hv_check_names_the_law_of_the_rendezvous_that_is_broken(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_tear_down)
 		TEST(runstate_times_are_exact),
 		TEST(a_stale_clock_never_decreases_a_counter),
 		TEST(a_runstate_is_read_while_the_lock_is_held),

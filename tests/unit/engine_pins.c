@@ -10,9 +10,8 @@
 
 static int boot(void **state, enum hv_gran gran)
 {
-	struct fake *f = calloc(1, sizeof(*f));
+	struct fake *f = fake_new(1, 4, 2, probe_policies);
 
-	assert_int_equal(fake_create(f, 1, 4, 2, probe_policies), 0);
 	fake_boot_gran(f, "probe", gran);
 	*state = f;
 	return 0;
@@ -26,13 +25,6 @@ static int cpu(void **state)
 static int core(void **state)
 {
 	return boot(state, HV_GRAN_CORE);
-}
-
-static int teardown(void **state)
-{
-	fake_destroy(*state);
-	free(*state);
-	return 0;
 }
 
 #define OPS(f) (probe_of((f)->pool->sched)->ops)
@@ -585,7 +577,7 @@ static void who_flees_to_pool_0_after_a_suspend_has_no_pins(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(gran, name) cmocka_unit_test_setup_teardown(name, gran, teardown)
+#define TEST(gran, name) cmocka_unit_test_setup_teardown(name, gran, fake_tear_down)
 		TEST(cpu, an_override_takes_the_unit_there_and_its_end_gives_the_mask_back),
 		TEST(cpu, a_pin_that_keeps_the_unit_where_it_is_does_not_disturb_it),
 		TEST(cpu, while_pinned_no_affinity_is_set_and_force_ends_an_override),

@@ -12,19 +12,9 @@
 
 static int set_up(void **state)
 {
-	struct fake *f = calloc(1, sizeof(*f));
+	struct fake *f = fake_new(1, 4, 2, hv_policies);
 
-	assert_int_equal(fake_create(f, 1, 4, 2, hv_policies), 0);
 	*state = f;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct fake *f = *state;
-
-	fake_destroy(f);
-	free(f);
 	return 0;
 }
 
@@ -733,7 +723,7 @@ static void a_pool_without_memory_is_not_there(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, fake_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(one_thread_brings_its_whole_core),
 		TEST(what_is_refused_changes_nothing),

@@ -9,18 +9,10 @@
 
 static int setup(void **state)
 {
-	struct fake *f = calloc(1, sizeof(*f));
+	struct fake *f = fake_new(1, 2, 2, probe_policies);
 
-	assert_int_equal(fake_create(f, 1, 2, 2, probe_policies), 0);
 	fake_boot_gran(f, "probe", HV_GRAN_CORE);
 	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fake_destroy(*state);
-	free(*state);
 	return 0;
 }
 
@@ -122,7 +114,7 @@ static void a_member_comes_in_alone_as_often_as_it_wakes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_tear_down)
 		TEST(a_member_that_wakes_while_it_is_saved_is_loaded_again),
 		TEST(a_member_left_out_of_a_decision_is_loaded_when_it_wakes_while_saved),
 		TEST(pauses_and_wakes_of_one_member_do_not_put_off_a_gathering_for_ever),

@@ -5,18 +5,10 @@
 
 static int setup(void **state)
 {
-	struct fake *f = calloc(1, sizeof(*f));
+	struct fake *f = fake_new(1, 2, 1, probe_policies);
 
-	assert_int_equal(fake_create(f, 1, 2, 1, probe_policies), 0);
 	fake_boot(f, "probe");
 	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fake_destroy(*state);
-	free(*state);
 	return 0;
 }
 
@@ -524,7 +516,7 @@ static void work_sends_the_pcpu_idle_and_the_unit_resumes_afterwards(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_tear_down)
 		TEST(a_pass_switches_and_its_tail_saves),
 		TEST(a_unit_that_goes_on_is_no_switch_and_has_no_tail),
 		TEST(the_slice_timer_runs_from_the_decision_and_only_asks_for_a_pass),

@@ -408,6 +408,24 @@ static inline void fake_destroy(struct fake *f)
 	assert_int_equal(f->nr_timers, 0);
 }
 
+/* A host of a test's own, without pools; cmocka's tear-down takes away the one in *state. */
+static inline struct fake *fake_new(unsigned sockets, unsigned cores, unsigned threads,
+				    const struct hv_policy *const *policies)
+{
+	struct fake *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	assert_int_equal(fake_create(f, sockets, cores, threads, policies), 0);
+	return f;
+}
+
+static inline int fake_tear_down(void **state)
+{
+	fake_destroy(*state);
+	free(*state);
+	return 0;
+}
+
 static inline struct hv_domain *fake_domain(struct fake *f, int id, unsigned nr_vcpus)
 {
 	struct hv_domain *d = NULL;

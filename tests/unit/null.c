@@ -8,18 +8,10 @@
 
 static int setup(void **state)
 {
-	struct fake *f = calloc(1, sizeof(*f));
+	struct fake *f = fake_new(1, 4, 1, hv_policies);
 
-	assert_int_equal(fake_create(f, 1, 4, 1, hv_policies), 0);
 	fake_boot(f, "null");
 	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fake_destroy(*state);
-	free(*state);
 	return 0;
 }
 
@@ -503,7 +495,7 @@ static void a_destroyed_domain_gives_its_pcpus_to_waiters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_tear_down)
 		TEST(case_1_offline_units_hold_nothing_and_take_their_pcpu_when_they_come_up),
 		TEST(case_2_a_unit_whose_pcpu_is_taken_waits_and_the_lowest_free_pcpu_takes_it),
 		TEST(case_3_an_online_unit_is_inserted_on_a_free_pcpu_directly),

@@ -9,18 +9,10 @@
 
 static int setup(void **state)
 {
-	struct fake *f = calloc(1, sizeof(*f));
+	struct fake *f = fake_new(1, 2, 1, hv_policies);
 
-	assert_int_equal(fake_create(f, 1, 2, 1, hv_policies), 0);
 	fake_boot(f, "round-robin");
 	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fake_destroy(*state);
-	free(*state);
 	return 0;
 }
 
@@ -225,7 +217,7 @@ static void it_has_no_parameters_and_no_table(void **state)
 	assert_int_equal(hv_frame_set(f->pool, 1, 1, &w), -HV_EOPNOTSUPP);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_tear_down)
 
 int main(void)
 {
